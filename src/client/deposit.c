@@ -110,6 +110,22 @@ static int deposit_by_time(const void *a, const void *b)
 	return (left->seconds > right->seconds) - (left->seconds < right->seconds);
 }
 
+/* The tree finds them without giving all names; a daemon older than that attribute does not. */
+static int deposit_list(struct deposit_work *w)
+{
+	OFS_FREE char *ending = ofs_naming_auto_ending(w->hash, w->content->ext);
+	OFS_FREE char *attribute = ofs_format("ending.%s", ending);
+	OFS_FREE char *names = NULL;
+	int r = ofs_backend_attribute(w->backend, w->folder, attribute, &names);
+	char *rest = names, *name;
+
+	if (r < 0)
+		return w->backend->ops->list(w->backend, w->folder, deposit_consider, w);
+	while ((name = strsep(&rest, "\n")))
+		deposit_consider(w, name);
+	return 0;
+}
+
 /*
  * Looks for the content under an automatic name; the oldest of several is the one, so that
  * everybody finds the same. 1 and its path, 0 or -errno. A candidate that cannot be read is none:
@@ -117,7 +133,7 @@ static int deposit_by_time(const void *a, const void *b)
  */
 static int deposit_find(struct deposit_work *w, char **ret_path)
 {
-	int r = w->backend->ops->list(w->backend, w->folder, deposit_consider, w);
+	int r = deposit_list(w);
 
 	if (r < 0)
 		return r;
@@ -206,7 +222,8 @@ static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 	for (int i = 0; i < DEPOSIT_TRIES && r == -EEXIST; i++) {
 		char name[64];
 
-		snprintf(name, sizeof(name), ".offload-%d-%u.tmp", (int)getpid(), atomic_fetch_add(&serial, 1));
+		snprintf(name, sizeof(name), ".offload-%d-%u.tmp", (int)getpid(),
+			 atomic_fetch_add(&serial, 1));
 		free(made.path);
 		made.path = ofs_path_join(w->folder, name);
 		r = w->backend->ops->create(w->backend, made.path, DEPOSIT_MODE, &h);

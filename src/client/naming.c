@@ -113,12 +113,14 @@ int ofs_naming_check_file(const char *name, struct ofs_error *err)
 
 char *ofs_naming_auto(const char *category, int64_t seconds, const char *sha256, const char *ext)
 {
-	size_t size = strlen(category) + strlen(ext) + OFS_NAMING_HASH + 32;
-	char *name = ofs_alloc(size);
+	OFS_FREE char *ending = ofs_naming_auto_ending(sha256, ext);
 
-	snprintf(name, size, "%s_%" PRId64 "_%.*s.%s", category, seconds, OFS_NAMING_HASH, sha256,
-		 ext);
-	return name;
+	return ofs_format("%s_%" PRId64 "%s", category, seconds, ending);
+}
+
+char *ofs_naming_auto_ending(const char *sha256, const char *ext)
+{
+	return ofs_format("_%.*s.%s", OFS_NAMING_HASH, sha256, ext);
 }
 
 bool ofs_naming_is_auto(const char *name, const char *category, const char *sha256, const char *ext,

@@ -50,6 +50,9 @@ int ofs_naming_check_file(const char *name, struct ofs_error *err);
 /* Allocated: "<category>_<unix time>_<first 16 hex digits of the hash>.<ext>". */
 char *ofs_naming_auto(const char *category, int64_t seconds, const char *sha256, const char *ext);
 
+/* Allocated: what these names end with, whatever the category and time. */
+char *ofs_naming_auto_ending(const char *sha256, const char *ext);
+
 /*
  * True when `name` is the automatic name of such a content, made at any time, which goes to
  * `ret_seconds`.

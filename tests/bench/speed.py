@@ -264,11 +264,18 @@ class Speed:
             figure["median"] = medians
             plain = medians[self._plain.name]
             figure["ratio"] = {name: median / plain for name, median in medians.items()}
+            figure["spread"] = {name: self._spread(figure, name) for name in medians}
         self._print_ratios()
         self._print_slices()
         self._print_storage()
         self._print_memory()
         self._print_aims()
+
+    def _spread(self, figure, name):
+        """The least and the greatest ratio of one run."""
+        pairs = zip(figure["seconds"][name], figure["seconds"][self._plain.name])
+        ratios = [seconds / plain for seconds, plain in pairs]
+        return [min(ratios), max(ratios)]
 
     def _print_ratios(self):
         names = [s.name for s in self._systems]
@@ -276,11 +283,18 @@ class Speed:
         for key, figure in self.result["figures"].items():
             if key.startswith("slice"):
                 continue
-            ratios = figure["ratio"]
-            cells = [ratio_text(ratios[n]) if n in ratios else "" for n in names[1:]]
+            cells = [self._ratio(figure, name) for name in names[1:]]
             rows.append([figure["title"], time_text(figure["median"][names[0]]), *cells])
         if rows:
             table(["times the plain filesystem", *names], rows)
+
+    def _ratio(self, figure, name):
+        if name not in figure["ratio"]:
+            return ""
+        text = ratio_text(figure["ratio"][name])
+        if self._runs > 1:
+            text += " ({} to {})".format(*map(ratio_text, figure["spread"][name]))
+        return text
 
     def _slices(self):
         return {k: f for k, f in self.result["figures"].items() if k.startswith("slice")}

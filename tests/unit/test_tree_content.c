@@ -285,6 +285,32 @@ Test(tree_content, attributes_survive)
 	cr_assert_eq(st.st_gid, 8);
 }
 
+static ssize_t ending(ofs_node node, const char *text, char *ret, size_t size)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "user.offload.ending.%s", text);
+	return ofs_tree_getxattr(t, node, name, ret, size);
+}
+
+Test(tree_content, files_are_found_by_the_end_of_their_names)
+{
+	static const char want[] = "b_1.txt\na_1.txt\n";
+	char names[64] = "";
+	struct ofs_entry e;
+
+	make("b_1.txt");
+	make("a_2.txt");
+	make("a_1.txt");
+	cr_assert_eq(ofs_tree_mkdir(t, cache, "d_1.txt", 0755, &cred, &e), 0);
+	cr_expect_eq(ending(cache, "_1.txt", names, sizeof(names) - 1), sizeof(want) - 1);
+	cr_expect_str_eq(names, want);
+	cr_expect_eq(ending(cache, "_1.txt", names, 4), -ERANGE);
+	cr_expect_eq(ending(cache, "_3.txt", names, sizeof(names)), 0);
+	cr_expect_eq(ending(cache, "", names, sizeof(names)), -ENODATA);
+	cr_expect_eq(ending(make("c_1.txt"), ".txt", names, sizeof(names)), -ENODATA);
+}
+
 /* Bytes of frames in the packs' files. */
 static uint64_t pack_bytes(void)
 {

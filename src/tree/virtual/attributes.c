@@ -2,9 +2,11 @@
 /*
  * Extended attributes: user.offload.*, the facts about a file, and the user's own. On the root,
  * user.offload.gc and user.offload.verify start jobs and report on them, user.offload.ledger adds
- * to the ledger, and user.offload.log says where the log is.
+ * to the ledger, and user.offload.log says where the log is. On a directory user.offload.ending.TEXT
+ * finds files by the end of their names.
  */
 #include <inttypes.h>
+#include <linux/limits.h>
 #include <strings.h>
 #include <sys/xattr.h>
 
@@ -13,6 +15,7 @@
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
+#include "tree/core/walk.h"
 #include "tree/expiry/gc.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/task.h"
@@ -26,6 +29,7 @@
 #define LOG PREFIX "log"
 #define STATE PREFIX "state"
 #define RANGE PREFIX "range"
+#define ENDING PREFIX "ending."
 #define SNIFF_SIZE 512
 
 /* Each appends its value as text, as the caller may know it; -ENODATA or -ENOENT: it has none. */
@@ -330,6 +334,31 @@ static int get_key(struct ofs_tree *t, const struct ofs_root *root, const struct
 	return r;
 }
 
+struct ending {
+	const char *text;
+	size_t len;
+	struct ofs_buf *out;
+};
+
+static int add_if_ends(void *arg, const char *name, const struct ofs_attr *attr)
+{
+	const struct ending *e = arg;
+	size_t len = strlen(name);
+
+	if (S_ISREG(attr->mode) && len >= e->len && strcmp(name + len - e->len, e->text) == 0)
+		ofs_buf_printf(e->out, "%s\n", name);
+	return e->out->len > XATTR_SIZE_MAX ? -E2BIG : 0;
+}
+
+/* The files in a directory whose names end so, a line each, in the order in which they were made. */
+static int get_ending(struct ofs_tree *t, ofs_node dir, const char *text, struct ofs_buf *out)
+{
+	struct ending e = { text, strlen(text), out };
+	int r = e.len ? ofs_walk_entries(t, dir, add_if_ends, &e) : -ENODATA;
+
+	return r == -ENOTDIR ? -ENODATA : r;
+}
+
 static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 		    const struct ofs_cred *cred, struct ofs_buf *out)
 {
@@ -348,6 +377,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
 	if (root && strncmp(name, GC, strlen(GC)) == 0)
 		return ofs_gc_get(t->gc, root, name + strlen(GC), out);
+	if (strncmp(name, ENDING, strlen(ENDING)) == 0)
+		return get_ending(t, node, name + strlen(ENDING), out);
 	for (i = 0; i < OFS_ARRAY_SIZE(attrs); i++)
 		if (strcmp(name + strlen(PREFIX), attrs[i].name) == 0)
 			break;
