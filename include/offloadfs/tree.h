@@ -406,7 +406,7 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs
  * is "live", "idle" (no file in it was used for `task_idle_s`) or "done".
  *
  * `user.offload.ending.TEXT` of a directory, which is not listed, has the names of the files in it
- * that end with TEXT, a line each, in the order in which they were made; nothing, when there are none.
+ * that end with TEXT, a line each, in the order of their making; nothing, when there are none.
  *
  * `user.offload.range` of a slice, which is not listed, is where its bytes begin in the file and how
  * many there are, "5120 812", without the line that says how to go on.

@@ -156,7 +156,6 @@ static void *guard_main(void *arg)
 {
 	struct watch *w = arg;
 	struct ofs_awake *a = w->awake;
-
 	int processor = (int)(w - a->watches);
 	int r = a->n == 2 ? ofs_wakeup_occupy(processor) : ofs_wakeup_guard(processor);
 

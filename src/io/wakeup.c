@@ -29,25 +29,24 @@ static int bind_to(int processor)
 	return sched_setaffinity(0, sizeof(one), &one) < 0 ? -errno : 0;
 }
 
-int ofs_wakeup_guard(int processor)
+static int run_on(int processor, int policy)
 {
 	const struct sched_param none = { 0 };
 	int r = bind_to(processor);
 
-	if (r == 0 && sched_setscheduler(0, SCHED_IDLE, &none) < 0)
-		r = -errno;
-	return r;
+	return r == 0 && sched_setscheduler(0, policy, &none) < 0 ? -errno : r;
+}
+
+int ofs_wakeup_guard(int processor)
+{
+	return run_on(processor, SCHED_IDLE);
 }
 
 int ofs_wakeup_occupy(int processor)
 {
-	const struct sched_param none = { 0 };
-	int r = bind_to(processor);
+	int r = run_on(processor, SCHED_BATCH);
 
-	if (r == 0 && (sched_setscheduler(0, SCHED_BATCH, &none) < 0 ||
-		       setpriority(PRIO_PROCESS, (id_t)gettid(), NICEST) < 0))
-		r = -errno;
-	return r;
+	return r == 0 && setpriority(PRIO_PROCESS, (id_t)gettid(), NICEST) < 0 ? -errno : r;
 }
 
 void ofs_wakeup_spin(void)

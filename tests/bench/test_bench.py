@@ -157,7 +157,8 @@ def agents_are_beside_a_store_alone(case):
 def awake_tells_gain_and_cost(case):
     if not harness.uring_enabled():
         raise Skip("the kernel does not offer FUSE over io_uring")
-    figures = bench(case, "awake", "--runs", "1", "--builds", "1", "--files", "50", "--seconds", "1")
+    few = ("--runs", "1", "--builds", "1", "--files", "50", "--seconds", "1")
+    figures = bench(case, "awake", *few)
     assert set(figures["microseconds"]) == {"at rest", "under load"}, figures
     assert figures["costs"]["build"] > 0 and set(figures["aims"]) == set(figures["costs"]), figures
 

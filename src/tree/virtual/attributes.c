@@ -2,8 +2,8 @@
 /*
  * Extended attributes: user.offload.*, the facts about a file, and the user's own. On the root,
  * user.offload.gc and user.offload.verify start jobs and report on them, user.offload.ledger adds
- * to the ledger, and user.offload.log says where the log is. On a directory user.offload.ending.TEXT
- * finds files by the end of their names.
+ * to the ledger, and user.offload.log says where the log is. On a directory
+ * user.offload.ending.TEXT finds files by the end of their names.
  */
 #include <inttypes.h>
 #include <linux/limits.h>
@@ -350,7 +350,7 @@ static int add_if_ends(void *arg, const char *name, const struct ofs_attr *attr)
 	return e->out->len > XATTR_SIZE_MAX ? -E2BIG : 0;
 }
 
-/* The files in a directory whose names end so, a line each, in the order in which they were made. */
+/* The files in a directory whose names end so, a line each, in the order of their making. */
 static int get_ending(struct ofs_tree *t, ofs_node dir, const char *text, struct ofs_buf *out)
 {
 	struct ending e = { text, strlen(text), out };
