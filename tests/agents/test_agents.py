@@ -13,7 +13,7 @@ import time
 
 import paths  # noqa: F401
 from claude import Chat
-from harness import SLOW, eventually, main, mount_points, read, same, test, write
+from harness import SLOW, eventually, main, mount_points, read, same, stopped, test, write
 from imitation import END, imitation
 
 AGENTS = os.environ.get("OFFLOADFS_AGENTS") or ""
@@ -271,14 +271,9 @@ def a_daemon_that_died_or_stops_holds_nothing_up(case, name):
     with ready(case, name) as agent:
         (store,) = os.scandir(os.path.join(agent.env["XDG_DATA_HOME"], "offloadfs"))
         daemon = int(read(os.path.join(store, "lock")).split()[0])
-        os.kill(daemon, signal.SIGSTOP)
-        eventually(lambda: b") T " in read(f"/proc/{daemon}/stat"), "stopped")
-        time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
-        try:
-            with imitation([[agent.shell(LONG)]]) as server:
-                (told,) = agent.run(server)
-        finally:
-            os.kill(daemon, signal.SIGCONT)
+        with stopped(daemon), imitation([[agent.shell(LONG)]]) as server:
+            time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
+            (told,) = agent.run(server)
         assert "[offloaded]" not in told and "line 1 of a file" in told, told[:300]
 
 

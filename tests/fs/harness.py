@@ -236,6 +236,27 @@ def _mount_id(fd):
         return next(line for line in f if line.startswith("mnt_id:"))
 
 
+def stop(pid):
+    """Stops a process, and waits until each of its threads has stopped: a signal takes a moment."""
+    os.kill(pid, signal.SIGSTOP)
+    eventually(
+        lambda: all(
+            b") T " in read(path) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
+        ),
+        f"process {pid} has stopped",
+    )
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """A process does nothing meanwhile."""
+    try:
+        stop(pid)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def is_alive(mnt):
     """Whether `mnt` is the root of a mount whose server answers."""
     try:

@@ -29,6 +29,8 @@ from harness import (
     read,
     run,
     same,
+    stop,
+    stopped,
     test,
     write,
 )
@@ -216,24 +218,20 @@ def a_dead_mount(case):
 def a_daemon_that_does_not_answer(case):
     with case.mount() as m:
         m.make("cache/shell/kept", b"kept")
-        stop(m)
-        try:
+        with stopped(m.process.pid):
             for words in ((case.mnt,), ("--store", case.store)):
                 found = doctor(case, *words)
                 assert problems(found) == ["lock", "mount"], found
                 expect(found, "mount", "problem", case.mnt, "does not answer", case.store)
                 expect(found, "lock", "problem", "stopped", f"kill -CONT {m.process.pid}")
             run("sh", "-c", found["lock"]["advice"])
-        finally:
-            m.process.send_signal(signal.SIGCONT)
         same(read(m("cache/shell/kept")), b"kept")
 
 
 @test
 def the_mount_of_a_daemon_that_does_not_answer_is_refused(case):
     with case.mount() as m:
-        stop(m)
-        try:
+        with stopped(m.process.pid):
             for store, mnt, told in (
                 (case.store, case.mnt, "whose daemon does not answer"),
                 (case.path("other"), case.mnt, "whose daemon does not answer"),
@@ -244,13 +242,6 @@ def the_mount_of_a_daemon_that_does_not_answer_is_refused(case):
                 done = run(OFFLOADFS, store, mnt, check=False, timeout=40 * SLOW)
                 said = done.stderr.decode()
                 assert done.returncode == 1 and told in said and said.count("\n") == 1, said
-        finally:
-            m.process.send_signal(signal.SIGCONT)
-
-
-def stop(m):
-    m.process.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, m.process.pid, os.WSTOPPED | os.WNOWAIT)  # each of its threads
 
 
 def child_of(pid):
@@ -277,13 +268,13 @@ def a_daemon_that_stops_after_it_has_answered(case):
     mnt = os.path.join(work, ".offload")
     os.makedirs(mnt)
     with case.mount(mnt=mnt) as m, case.mount(store=case.path("other")) as other:
-        stop(other)
+        stop(other.process.pid)
         with subprocess.Popen(
             [OFFLOAD, "doctor", "--json", work], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as asking:
             try:
                 eventually(lambda: is_held_up(asking.pid), "it waits for the slow one")
-                stop(m)
+                stop(m.process.pid)
                 other.process.send_signal(signal.SIGCONT)
                 told, said = asking.communicate(timeout=40 * SLOW)
             finally:

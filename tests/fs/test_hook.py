@@ -14,7 +14,7 @@ import time
 
 from claude import MOUNTED, SETTINGS, Chat, chat, make_repository
 from files import MIB, log_text, noise, tool_results
-from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, parent_of, read, run, same, test, write
+from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, parent_of, read, run, same, stopped, test, write
 
 EVENTS = ["PostToolUse", "PostToolUseFailure"]
 THRESHOLD_BYTES = 4096
@@ -233,23 +233,19 @@ def daemon_of(c):
 
 
 @contextlib.contextmanager
-def stopped(c):
+def hung(c):
     """Its daemon, as a process, which does not answer meanwhile."""
     daemon = daemon_of(c)
-    os.kill(daemon, signal.SIGSTOP)
-    eventually(lambda: b") T " in read(f"/proc/{daemon}/stat"), "stopped")
-    time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
-    try:
+    with stopped(daemon):
+        time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
         yield daemon
-    finally:
-        os.kill(daemon, signal.SIGCONT)
 
 
 @test
 def a_daemon_that_does_not_answer_holds_up_no_hook(case):
     with chat(case, True) as c:
         event = c.bash("make", "x\n" * 3000)
-        with stopped(c) as daemon:
+        with hung(c) as daemon:
             begun = time.monotonic()
             answer, said = c.hook(event)
             assert time.monotonic() - begun < 10 * SLOW
@@ -267,7 +263,7 @@ def how_long_is_waited_can_be_said(case):
         assert done.returncode == 2, done
         assert b"OFFLOAD_TIMEOUT is 'soon': it must be a number of seconds from 1" in done.stderr
         c.env["OFFLOAD_TIMEOUT"] = "1m"
-        with stopped(c) as daemon:
+        with hung(c) as daemon:
             event = json.dumps(c.bash("make", "x\n" * 3000)).encode()
             hook = subprocess.Popen(
                 [OFFLOAD, "hook", "claude-code"],
@@ -288,7 +284,7 @@ def how_long_is_waited_can_be_said(case):
 def a_hook_in_a_tree_that_does_not_answer_ends(case):
     with chat(case, True) as c:
         event = {**c.bash("make", "x\n" * 3000), "cwd": os.path.join(c.mnt, "cache")}
-        with stopped(c):
+        with hung(c):
             answer, said = c.hook(event, cwd=c.path)
             assert answer is None and "left as it is" in said, said
 
@@ -298,7 +294,7 @@ def a_daemon_that_does_not_answer_is_told(case):
     with chat(case, True) as c:
         text = log_text(50_000, 1)
         write(os.path.join(c.path, "log"), text)
-        with stopped(c) as daemon:
+        with hung(c) as daemon:
             done = c.offload("run", "--", "sh", "-c", "cat log; exit 3", check=False)
             same(done.stdout, text)
             assert done.returncode == 3
@@ -321,7 +317,7 @@ def nobody_waits_in_a_tree_that_does_not_answer(case):
         text = log_text(50_000, 1)
         ref = c.offload("put", "--json", input=text).stdout
         ref = json.loads(ref)["ref"]
-        with stopped(c):
+        with hung(c):
             for words in (("slice", ref, "1"), ("show", ref), ("search", "x")):
                 done = c.offload(*words, check=False)
                 assert done.returncode in (1, 2) and not done.stdout, (words, done)

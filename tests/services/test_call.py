@@ -3,11 +3,10 @@
 """offload call: the calls of servers, for programs that run the tool."""
 import json
 import os
-import signal
 
 import paths  # noqa: F401
 
-from harness import OFFLOAD, SLOW, main, run, test
+from harness import OFFLOAD, SLOW, main, run, stopped, test
 
 
 def call(case, name, args=None, code=0, words=("--json",)):
@@ -100,11 +99,8 @@ def failures_are_told(case):
 @test
 def a_daemon_that_hangs_is_given_up(case):
     with case.mount() as m:
-        m.process.send_signal(signal.SIGSTOP)
-        try:
+        with stopped(m.process.pid):
             answer, _ = call(case, "tasks", {}, code=1)
-        finally:
-            m.process.send_signal(signal.SIGCONT)
         assert answer["error"]["code"] == "unavailable", answer
 
 

@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
-from harness import OFFLOAD, SEAL_SOON, eventually, main, same, test  # noqa: E402
+from harness import OFFLOAD, SEAL_SOON, eventually, main, same, stopped, test  # noqa: E402
 from mcp_client import LEGACY, META, MODERN, Failed, Stdio, meta  # noqa: E402
 
 ERAS = {"modern": True, "legacy": False}
@@ -662,16 +662,6 @@ def daemon_killed(case):
         assert store(client, "kept\n") == ref
 
 
-@contextlib.contextmanager
-def stopped(m):
-    """The daemon does not answer."""
-    m.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        m.process.send_signal(signal.SIGCONT)
-
-
 @test(timeout=120)
 def daemon_hangs(case):
     """
@@ -683,7 +673,7 @@ def daemon_hangs(case):
         other = on_mount(case, OFFLOAD_TIMEOUT="1")
         assert other.call("memory_fetch", memory_id=ref)["text"] == "kept\n"
         fetch = {"name": "memory_fetch", "arguments": {"memory_id": ref}}
-        with stopped(m):
+        with stopped(m.process.pid):
             calls = [client.make("tools/call", fetch) for _ in range(12)]
             calls.append(client.make("resources/read", {"uri": f"offload://{ref}"}))
             for call in calls:
@@ -706,7 +696,7 @@ def cancelled(case):
     with case.mount() as m, on_mount(case) as client:
         ref = store(client, "kept\n")
         call = {"name": "memory_fetch", "arguments": {"memory_id": ref}}
-        with stopped(m):
+        with stopped(m.process.pid):
             for number in ("first", 2, "third"):
                 client.send({**client.make("tools/call", call), "id": number})
             for number in ("first", 2, "never sent", "2"):

@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 import paths  # noqa: F401
-from harness import OFFLOAD, ROOT, SLOW, Skip, as_nobody, eventually, main, read, run, same, test, write
+from harness import OFFLOAD, ROOT, SLOW, Skip, as_nobody, eventually, main, read, run, same, stopped, test, write
 from schema import check
 from serve import Server, exchange, statuses
 
@@ -503,16 +503,13 @@ def a_server_keeps_no_tree(case):
 def a_daemon_that_hangs_is_answered_for(case):
     with case.mount() as m, Server(case, "--timeout", "1") as s:
         ref = s.put("a text\n")["id"]
-        m.process.send_signal(signal.SIGSTOP)
-        try:
+        with stopped(m.process.pid):
             with concurrent.futures.ThreadPoolExecutor(30) as pool:
                 hung = [pool.submit(s.request, "GET", f"/v1/memories/{ref}") for _ in range(30)]
                 for each in hung:
                     answer = each.result()
                     assert answer.status == 503 and answer.headers["Retry-After"], answer
             assert s.request("GET", "/openapi.json").status == 200
-        finally:
-            m.process.send_signal(signal.SIGCONT)
         eventually(
             lambda: s.request("GET", f"/v1/memories/{ref}").status == 200, "the tree is back"
         )
