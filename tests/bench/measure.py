@@ -188,10 +188,12 @@ def busy_processors():
 class Daemon(harness.Mount):
     """A mount whose daemon is watched. `opened` is the time from its start to a first stat."""
 
+    program = harness.OFFLOADFS
+
     def start(self, known=""):
         assert self.process is None
         os.makedirs(self.mnt, exist_ok=True)
-        command = [harness.OFFLOADFS, "-f"]
+        command = [self.program, "-f"]
         if self.options:
             command += ["-o", ",".join(self.options)]
         self.log = tempfile.TemporaryFile()

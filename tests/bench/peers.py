@@ -18,6 +18,7 @@ import harness
 from measure import Daemon, Failure, drop_caches, memory, note, own_group, run, usage
 
 URING, CLASSIC = "offloadfs, io_uring", "offloadfs, classic"
+OTHERS = {URING: "other, io_uring", CLASSIC: "other, classic"}  # the same of another build
 _URING_PARAMETER = pathlib.Path("/sys/module/fuse/parameters/enable_uring")
 _DROP_CACHES = "/proc/sys/vm/drop_caches"
 
@@ -99,17 +100,20 @@ class System:
 class Offloadfs(System):
     has_slices = True
 
-    def __init__(self, place, name, transport, *options):
+    def __init__(self, place, name, transport, *options, program=harness.OFFLOADFS):
         super().__init__(place, name)
+        self._program = program
         self._mnt = os.path.join(self.dir, "mnt")
         self._transport, self._options = transport, (transport, *options)
         self.root = os.path.join(self._mnt, "cache", "bench")
         self._daemon = None
-        self.version = first_line(harness.OFFLOADFS, "--version")
+        self.version = first_line(program, "--version")
 
     def start(self):
         if not self._daemon:
-            self._daemon = Daemon(self.place, self.disk, self._mnt, self._options).start()
+            self._daemon = Daemon(self.place, self.disk, self._mnt, self._options)
+            self._daemon.program = self._program
+            self._daemon.start()
             if self._uses_uring() != (self._transport == "io_uring"):
                 raise Failure(f"{self.name}: '-o {self._transport}' did not choose the transport")
             os.makedirs(self.root, exist_ok=True)

@@ -72,6 +72,9 @@ def add_arguments(parser):
         help=f"of {', '.join(TRANSPORTS)} (default: both)",
     )
     parser.add_argument(
+        "--other", metavar="PROGRAM", help="beside this build of offloadfs, too, in turns"
+    )
+    parser.add_argument(
         "--load", action="store_true", help="with a busy loop on each processor meanwhile"
     )
     parser.add_argument(
@@ -104,7 +107,10 @@ def measure(options):
 
 
 class Speed:
-    """One run of the benchmark; `result` is what becomes JSON."""
+    """
+    One run of the benchmark; `result` is what becomes JSON. The systems take turns within each run,
+    every other time from the last to the first: none always follows the same one.
+    """
 
     def __init__(self, place, options):
         self._place = place
@@ -169,7 +175,11 @@ class Speed:
                 print(f"  left out offloadfs over io_uring: {why}", flush=True)
                 continue
             name, option = TRANSPORTS[transport]
-            yield peers.Offloadfs(self._place, name, option, *(QUICK if options.quick else ()))
+            chosen = [option, *(QUICK if options.quick else ())]
+            yield peers.Offloadfs(self._place, name, *chosen)
+            if options.other:
+                name = peers.OTHERS[name]
+                yield peers.Offloadfs(self._place, name, *chosen, program=options.other)
         for name in peers.installed_peers(options.peers):
             yield peers.PEERS[name](self._place, name)
 
@@ -223,7 +233,7 @@ class Speed:
         systems = [s for s in self._systems if not (workload.writes and s.read_only)]
         for number in range(self._runs):
             note(f"{workload.name}, run {number + 1} of {self._runs}")
-            for system in systems:
+            for system in systems[:: -1 if number % 2 else 1]:
                 seconds = self._turn(system, workload, number)
                 for figure, value in seconds.items():
                     self._figure(workload, figure).setdefault(system.name, []).append(value)
@@ -265,7 +275,9 @@ class Speed:
             plain = medians[self._plain.name]
             figure["ratio"] = {name: median / plain for name, median in medians.items()}
             figure["spread"] = {name: self._spread(figure, name) for name in medians}
+            figure["other"] = dict(self._beside_other(figure))
         self._print_ratios()
+        self._print_beside_other()
         self._print_slices()
         self._print_storage()
         self._print_memory()
@@ -273,9 +285,17 @@ class Speed:
 
     def _spread(self, figure, name):
         """The least and the greatest ratio of one run."""
-        pairs = zip(figure["seconds"][name], figure["seconds"][self._plain.name])
-        ratios = [seconds / plain for seconds, plain in pairs]
+        ratios = self._ratios(figure, name, self._plain.name)
         return [min(ratios), max(ratios)]
+
+    def _ratios(self, figure, name, other):
+        return [a / b for a, b in zip(figure["seconds"][name], figure["seconds"][other])]
+
+    def _beside_other(self, figure):
+        """The ratios to the other build, by transport."""
+        for name, other in peers.OTHERS.items():
+            if name in figure["median"] and other in figure["median"]:
+                yield name, sorted(self._ratios(figure, name, other))
 
     def _print_ratios(self):
         names = [s.name for s in self._systems]
@@ -295,6 +315,19 @@ class Speed:
         if self._runs > 1:
             text += " ({} to {})".format(*map(ratio_text, figure["spread"][name]))
         return text
+
+    def _print_beside_other(self):
+        figures = [f for f in self.result["figures"].values() if f["other"]]
+        if not figures:
+            return
+        names = list(figures[0]["other"])
+        rows = []
+        for figure in figures:
+            ratios = figure["other"].values()
+            texts = [map(ratio_text, (statistics.median(r), r[0], r[-1])) for r in ratios]
+            rows.append([figure["title"], *("{} ({} to {})".format(*text) for text in texts)])
+        print("\n  Times the other build: the median of the runs' ratios")
+        table(["", *names], rows)
 
     def _slices(self):
         return {k: f for k, f in self.result["figures"].items() if k.startswith("slice")}

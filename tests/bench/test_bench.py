@@ -234,16 +234,17 @@ def economy_tells_what_is_saved_and_still_seen(case):
 def speed_compares_with_the_plain_filesystem(case):
     figures = bench(
         case, "speed", "--quick", "--no-peers", "--transports", "classic",
-        "--only", "create-4k,find,rm,storage",
+        "--only", "create-4k,find,rm,storage", "--other", harness.OFFLOADFS,
     )  # fmt: skip
-    systems = {figures["plain"], "offloadfs, classic"}
+    systems = {figures["plain"], "offloadfs, classic", "other, classic"}
     assert set(figures["systems"]) == set(figures["storage"]) == systems, figures
     measured = {"create-4k", "find, warm", "cp", "rm"}
     assert measured <= set(figures["figures"]), figures
     for figure in figures["figures"].values():
         assert set(figure["ratio"]) == systems and min(figure["ratio"].values()) > 0, figure
+        assert len(figure["other"]["offloadfs, classic"]) == 1, figure
     assert figures["memory"]["create-4k"]["offloadfs, classic"]["peak"] > 0, figures
-    assert len(bars(draw(case.path("figures.json"), case.path("picture.svg")))) == 2
+    assert len(bars(draw(case.path("figures.json"), case.path("picture.svg")))) == 4
 
 
 @test
