@@ -174,6 +174,9 @@ int ofs_index_get_xattrs(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret
 /* The inodes above `after` that have extended attributes and a name, in order. */
 int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,
 			    int (*fn)(void *arg, uint64_t ino), void *arg);
+/* The regular files below `before` that have a name, the newest first. */
+int ofs_index_list_files(struct ofs_index *ix, uint64_t before,
+			 int (*fn)(void *arg, uint64_t ino), void *arg);
 /*
  * The names of `ino` and their directories. Reads every entry, some thousand at a time: names
  * written meanwhile may be listed or not. Not under the lock: `fn` may call the index.

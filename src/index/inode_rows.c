@@ -186,6 +186,12 @@ int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,
 	return ofs_db_list_numbers(&ix->db, OFS_STMT_XATTR_LABELLED, OFS_ARGS(after), fn, arg);
 }
 
+int ofs_index_list_files(struct ofs_index *ix, uint64_t before,
+			 int (*fn)(void *arg, uint64_t ino), void *arg)
+{
+	return ofs_db_list_numbers(&ix->db, OFS_STMT_INODE_FILES, OFS_ARGS(before), fn, arg);
+}
+
 int ofs_index_list_marks(struct ofs_index *ix, size_t max, int (*fn)(void *arg, uint64_t ino),
 			 void *arg)
 {

@@ -112,6 +112,8 @@ extern const char ofs_schema_from_5[];
 	X(INODE_SHA, "SELECT sha FROM inode WHERE ino = ?1") \
 	X(INODE_SET_SHA, "UPDATE inode SET sha = ?2 WHERE ino = ?1") \
 	X(INODE_ORPHANS, "SELECT ino FROM inode WHERE nlink = 0") \
+	X(INODE_FILES, "SELECT ino FROM inode WHERE ino < ?1 AND nlink > 0 AND mode & 0xf000 = 0x8000" \
+	  " ORDER BY ino DESC") \
 	X(INODE_COUNT, "SELECT count(*), sum(size >> 32), sum(size & 0xffffffff) FROM inode" \
 	  " WHERE mode & 0xf000 = 0x8000") \
 	X(DIRENT_GET, "SELECT ino FROM dirent WHERE parent = ?1 AND name = ?2") \

@@ -394,3 +394,46 @@ void ofs_store_relax(struct ofs_store *s)
 	pthread_mutex_unlock(&s->lock);
 	malloc_trim(0);
 }
+
+/* ---- all files */
+
+struct files {
+	struct ofs_store *store;
+	struct ofs_u64_list *found;
+	size_t max; /* so many of the index are enough */
+};
+
+/* Memory may know something newer than the index. */
+static int note_file(void *arg, uint64_t ino)
+{
+	struct files *f = arg;
+	const struct ofs_inode *n = ofs_map_get(&f->store->inodes, ino);
+
+	if (!n || (!n->gone && n->row.nlink))
+		ofs_u64_list_add(f->found, ino);
+	return f->found->n == f->max;
+}
+
+int ofs_store_list_files(struct ofs_store *s, uint64_t before, uint64_t *ret, size_t max)
+{
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list found = { 0 };
+	struct files f = { s, &found, OFS_MIN(max, (size_t)INT32_MAX) };
+	int n = 0, r;
+
+	if (!max)
+		return 0;
+	OFS_LOCKED(&s->lock);
+	r = ofs_index_list_files(s->index, before, note_file, &f);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->dirty.n; i++) {
+		const struct ofs_inode *in = s->dirty.list[i];
+
+		if (in->row.ino < before && !in->gone && in->row.nlink && S_ISREG(in->row.mode))
+			ofs_u64_list_add(&found, in->row.ino);
+	}
+	ofs_u64_list_sort_unique(&found);
+	for (size_t i = found.n; i-- && n < (int)f.max;)
+		ret[n++] = found.at[i];
+	return n;
+}

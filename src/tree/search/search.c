@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A search from its query to its hits: the best blocks are read, and passages found in them. */
-#include <inttypes.h>
-
+#include "base/clock.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "tree/core/walk.h"
 #include "tree/search/search.h"
 #include "tree/search/indexer.h"
 
 #define REPAIR_MIN 4 /* bytes of a word that may be mistyped */
+#define LISTED_MAX 1000000 /* files, of which the newest are listed, */
+#define LIST_MS_MIN 2000 /* and the time for them, where a search has no more */
 #define READ_MAX (UINT64_C(16) << 20) /* bytes of all contents */
 #define MARGIN 600 /* bytes around a block that its passages may reach into */
 #define WEIGHT_NEXT 0.95 /* of each further passage of a content */
@@ -201,6 +201,18 @@ static int find_hits(struct ofs_search *s)
 	return r == 0 && relax(s) ? add_hits(s, &p) : r;
 }
 
+/* ---- what the index does not have */
+
+static void begin_looking(struct ofs_search *s, uint32_t ms)
+{
+	s->until = ofs_clock_monotonic() + ms * OFS_NS_PER_MS;
+}
+
+bool ofs_search_is_late(const struct ofs_search *s)
+{
+	return ofs_clock_monotonic() >= s->until;
+}
+
 /* ---- lists */
 
 /* Files by when they were written. */
@@ -218,48 +230,48 @@ static int compare_dates(const void *a, const void *b)
 	return x->ino > y->ino ? -1 : x->ino < y->ino;
 }
 
-static int take_ino(void *arg, uint64_t ino, const char *name)
+struct dates {
+	struct ofs_search *search;
+	struct dated *list;
+	size_t n, cap;
+};
+
+static void dates_finish(struct dates *d)
 {
-	(void)name;
-	ofs_u64_list_add(arg, ino);
-	return 0;
+	free(d->list);
 }
 
-static int list_tier(struct ofs_search *s, enum ofs_tier tier, struct ofs_u64_list *files)
+static int take_date(void *arg, uint64_t ino, const char *name)
 {
-	int r = 0;
+	OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a = { .place.path = OFS_BUF_INIT };
+	struct dates *d = arg;
 
-	for (size_t i = 0; i < s->n_in && r == 0; i++)
-		r = ofs_walk_tier(s->tree, s->in[i], tier, take_ino, files);
-	return r;
+	if (ofs_search_is_late(d->search))
+		return -ECANCELED;
+	if (ofs_answer_load(d->search, ino, name, &a) > 0)
+		*ofs_append(d->list, d->n, d->cap) = (struct dated){ a.attr.mtime, ino };
+	return 0;
 }
 
 /* Without words, the files that the filters admit, the newest first. */
 static int list(struct ofs_search *s)
 {
-	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
-	OFS_FREE struct dated *list = NULL;
-	struct ofs_attr attr;
-	size_t n = 0;
+	OFS_CLEANUP(dates_finish) struct dates dates = { .search = s };
 	int r = 0;
 
-	for (int i = OFS_TIER_WORKING; i < OFS_TIERS && r == 0; i++)
-		if (ofs_search_wants(s->query, (enum ofs_tier)i))
-			r = list_tier(s, (enum ofs_tier)i, &files);
-	ofs_u64_list_sort_unique(&files);
-	list = ofs_alloc((files.n + 1) * sizeof(*list));
-	for (size_t i = 0; i < files.n && r == 0; i++) {
-		r = ofs_store_getattr(s->tree->store, files.at[i], &attr);
-		if (r == 0)
-			list[n++] = (struct dated){ attr.mtime, attr.ino };
-		r = r == -ENOENT || r == -ESTALE ? 0 : r;
+	begin_looking(s, OFS_MAX(s->tree->search_ms, LIST_MS_MIN));
+	for (size_t i = 0; i < s->n_in && r == 0; i++) {
+		r = ofs_search_each_file(s, s->in[i], OFS_TIER_WORKING, OFS_TIER_ARCHIVE,
+					 LISTED_MAX, take_date, &dates);
+		s->is_cut = s->is_cut || r == -ECANCELED;
+		r = r == -ECANCELED ? 0 : r;
 	}
-	if (n)
-		qsort(list, n, sizeof(*list), compare_dates);
-	for (size_t i = 0; i < n && r == 0 && s->nhits < OFS_HITS_MAX; i++) {
+	if (dates.n)
+		qsort(dates.list, dates.n, sizeof(*dates.list), compare_dates);
+	for (size_t i = 0; i < dates.n && r == 0 && s->nhits < OFS_HITS_MAX; i++) {
 		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
 
-		if (ofs_answer_load(s, list[i].ino, NULL, &a) > 0 &&
+		if (ofs_answer_load(s, dates.list[i].ino, NULL, &a) > 0 &&
 		    ofs_candidate_holds(s, &(struct ofs_candidate){ .files = { a }, .nfiles = 1 }))
 			r = ofs_hits_add(s, &a, 0, NULL, NULL, 0);
 	}
@@ -318,6 +330,7 @@ static int find(struct ofs_search *s)
 
 	if (!s->tree->background)
 		ofs_indexer_settle(s->tree->indexer);
+	begin_looking(s, s->tree->search_ms);
 	/* What is indexed in the meantime is found twice, not missed. */
 	r = ofs_search_scan(s);
 	if (r == 0)
@@ -328,7 +341,7 @@ static int find(struct ofs_search *s)
 		empty = empty && (s->query->words[i].weight <= OFS_WEIGHT_COMMON ||
 				  (!s->found[i] && !s->named[i]));
 	if (repair(s)) {
-		if (empty && !s->unread)
+		if (empty && !s->is_cut)
 			r = ofs_search_scan(s);
 		if (r == 0)
 			r = ofs_search_index_find(s, nforms);
@@ -370,10 +383,9 @@ int ofs_search_run(struct ofs_tree *t, struct ofs_root *root, struct ofs_query *
 	if (s.relaxed && s.nhits)
 		ofs_buf_append_str(out, OFS_SEARCH_NOTE "nothing has what is in quotes: these hits "
 							"are for the other words\n");
-	if (s.unread)
-		ofs_buf_printf(out,
-			       OFS_SEARCH_NOTE "%" PRIu64 " older files were not searched to "
-					       "their end: give a category:, a task: or after:\n",
-			       s.unread);
+	if (s.is_cut)
+		ofs_buf_append_str(out, OFS_SEARCH_NOTE
+				   "some older files were not searched to their end: give a "
+				   "category:, a task: or after:\n");
 	return 0;
 }

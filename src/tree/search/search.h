@@ -76,8 +76,8 @@ struct ofs_search {
 	struct ofs_u64_list labels[OFS_QUERY_WORDS]; /* and files */
 	struct ofs_text_block *scanned; /* without the index */
 	size_t nscanned, cap_scanned;
-	int64_t scan_until; /* monotonic; 0: the scan has not begun */
-	uint64_t unread; /* files that there was no time to read to their end */
+	int64_t until; /* monotonic: what is not in the index is looked at */
+	bool is_cut; /* there was no time to look at all of that */
 	bool relaxed; /* nothing has the phrases: they need not be there */
 
 	struct ofs_nearby near[OFS_NEAR_MAX]; /* the nearest first */
@@ -125,6 +125,17 @@ int ofs_search_index_find(struct ofs_search *s, size_t first);
 /* Adds what it found to the blocks. 0 or -errno. */
 int ofs_search_index_blocks(struct ofs_search *s);
 
+/* ---- search_files.c: the files that are looked at without the index */
+
+/*
+ * Calls `fn` for the files of some tiers of a tree, as far as the query asks for these, the newest
+ * first, until it gives something; it may be called for some that the filters do not admit.
+ * -ECANCELED: there were more than `max`, and no time for all of them.
+ */
+int ofs_search_each_file(struct ofs_search *s, const struct ofs_root *root, enum ofs_tier first,
+			 enum ofs_tier last, size_t max,
+			 int (*fn)(void *arg, uint64_t ino, const char *name), void *arg);
+
 /* ---- search_scan.c: the working tier, and what is not indexed yet */
 
 /* Looks for the words in the files, the newest first, as far as there is time. 0 or -errno. */
@@ -152,6 +163,9 @@ void ofs_search_choose(struct ofs_search *s);
 void ofs_candidate_free(struct ofs_candidate *c);
 
 /* ---- search.c */
+
+/* There is no time left for what is not in the index. */
+bool ofs_search_is_late(const struct ofs_search *s);
 
 /*
  * Appends the hits of a query in a tree, or with agent: in those in it. It may give words other

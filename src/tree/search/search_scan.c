@@ -3,33 +3,25 @@
  * Finding without the search index: the working tier, and what is not indexed yet, the newest files
  * first, for as long as that may take.
  */
-#include "base/clock.h"
 #include "base/text.h"
-#include "tree/core/entry_list.h"
 #include "tree/core/label.h"
-#include "tree/core/walk.h"
 #include "tree/search/search.h"
 #include "tree/search/finder.h"
 #include "tree/search/indexer.h"
 
 #define SCAN_MAX (UINT64_C(256) << 20) /* bytes */
-#define WORKING_MAX 100000 /* files of the working tier that are looked at, the newest */
-#define UNINDEXED_MAX 50000 /* files of the other tiers that are walked for those not indexed */
+#define FILES_MAX 1000000 /* that are looked at, the newest */
+#define UNINDEXED_MAX 50000 /* the same of the tiers that have an index, for those not in it */
 #define PIECE ((size_t)256 * 1024) /* that is read at once */
 #define OVERLAP 256 /* of two pieces, for the words across */
 #define PROBE 8192 /* a NUL within these bytes: not text */
 
 struct scan {
 	struct ofs_search *search;
-	const struct ofs_root *root; /* the tree that is scanned */
-	struct ofs_entry_list files;
 	struct ofs_fts *index; /* what it has is left out; NULL: nothing is */
-	size_t most; /* files to be found; 0: all */
-	uint64_t seen; /* files, in these tiers */
 	struct ofs_words *words;
 	struct ofs_finder *finder;
 	char *buf; /* of PIECE + OVERLAP */
-	int64_t until; /* monotonic */
 	uint64_t left; /* bytes */
 	const char *name; /* in which words are found, */
 	uint32_t label; /* and these */
@@ -37,7 +29,6 @@ struct scan {
 
 static void scan_finish(struct scan *s)
 {
-	ofs_entry_list_finish(&s->files);
 	ofs_words_destroy(s->words);
 	ofs_finder_destroy(s->finder);
 	free(s->buf);
@@ -110,7 +101,7 @@ static void scan_piece(struct scan *s, uint64_t ino, size_t all, size_t len, uin
 
 static bool is_over(const struct scan *s)
 {
-	return !s->left || ofs_clock_monotonic() >= s->until;
+	return !s->left || ofs_search_is_late(s->search);
 }
 
 /* Damaged content is left out. */
@@ -124,7 +115,7 @@ static int scan_text(struct scan *s, uint64_t ino)
 
 	while (!last) {
 		if (is_over(s)) {
-			s->search->unread++;
+			s->search->is_cut = true;
 			break;
 		}
 		n = ofs_store_scan(store, ino, s->buf, PIECE + OVERLAP, off);
@@ -159,14 +150,15 @@ static bool is_left_out(const struct scan *s, uint64_t ino)
 	return s->search->query->filtered && ofs_answer_load(s->search, ino, NULL, &a) <= 0;
 }
 
-static int scan_file(struct scan *s, uint64_t ino, const char *name)
+static int scan_file(void *arg, uint64_t ino, const char *name)
 {
+	struct scan *s = arg;
 	int r = is_indexed(s, ino);
 
 	if (r)
 		return OFS_MIN(r, 0);
 	if (is_over(s)) {
-		s->search->unread++;
+		s->search->is_cut = true;
 		return 0;
 	}
 	if (is_left_out(s, ino))
@@ -175,58 +167,25 @@ static int scan_file(struct scan *s, uint64_t ino, const char *name)
 	return r < 0 ? r : scan_text(s, ino);
 }
 
-static int take_file(void *arg, uint64_t ino, const char *name)
-{
-	struct scan *s = arg;
-
-	s->seen++;
-	if (s->most && s->files.n >= s->most)
-		return -ECANCELED;
-	if (!s->most && s->files.n >= 2 * WORKING_MAX)
-		ofs_entry_list_keep_last(&s->files, WORKING_MAX);
-	ofs_entry_list_add(&s->files, ino, name);
-	return 0;
-}
-
-/* Looks at the files of the tiers first to last that are asked for. */
-static int scan_tiers(struct scan *s, int first, int last)
+/* The index has nothing of the trees of agents: how much others have must not be felt there. */
+static int scan_tree(struct scan *s, const struct ofs_root *root)
 {
 	struct ofs_search *search = s->search;
-	int r = 0;
-
-	for (int i = first; i <= last && r == 0; i++)
-		if (ofs_search_wants(search->query, (enum ofs_tier)i))
-			r = ofs_walk_tier(search->tree, s->root, (enum ofs_tier)i, take_file, s);
-	r = r == -ECANCELED ? 0 : r;
-	ofs_entry_list_keep_last(&s->files, WORKING_MAX);
-	if (s->seen > WORKING_MAX)
-		search->unread += s->seen - s->files.n;
-	s->seen = 0;
-	for (size_t i = s->files.n; i-- && r == 0;)
-		r = scan_file(s, s->files.entries[i].key, ofs_entry_list_name(&s->files, i));
-	ofs_entry_list_finish(&s->files);
-	s->files = (struct ofs_entry_list){ 0 };
-	return r;
-}
-
-/* The index has nothing of the trees of agents: how much others have must not be felt there. */
-static int scan_tree(struct scan *s)
-{
-	struct ofs_tree *t = s->search->tree;
+	struct ofs_indexer *indexer = search->tree->indexer;
+	enum ofs_tier last = root->above ? OFS_TIER_ARCHIVE : OFS_TIER_WORKING;
 	struct ofs_indexer_stats stats;
-	int r;
+	int r = ofs_search_each_file(search, root, OFS_TIER_WORKING, last, FILES_MAX, scan_file, s);
 
-	if (s->root->above)
-		return scan_tiers(s, OFS_TIER_WORKING, OFS_TIER_ARCHIVE);
-	r = scan_tiers(s, OFS_TIER_WORKING, OFS_TIER_WORKING);
-	ofs_indexer_stats(t->indexer, &stats);
-	s->index = ofs_indexer_index(t->indexer);
-	s->most = UNINDEXED_MAX;
-	if (r == 0 && (!s->index || !stats.caught_up))
-		r = scan_tiers(s, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE);
+	search->is_cut = search->is_cut || r == -ECANCELED;
+	if ((r < 0 && r != -ECANCELED) || root->above)
+		return r == -ECANCELED ? 0 : r;
+	ofs_indexer_stats(indexer, &stats);
+	s->index = ofs_indexer_index(indexer);
+	if (!s->index || !stats.caught_up)
+		r = ofs_search_each_file(search, root, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE,
+					 UNINDEXED_MAX, scan_file, s);
 	s->index = NULL;
-	s->most = 0;
-	return r;
+	return r == -ECANCELED ? 0 : r;
 }
 
 int ofs_search_scan(struct ofs_search *search)
@@ -237,13 +196,7 @@ int ofs_search_scan(struct ofs_search *search)
 	s.buf = ofs_alloc(PIECE + OVERLAP);
 	s.words = ofs_words_create();
 	s.finder = ofs_finder_create(search->query);
-	if (!search->scan_until)
-		search->scan_until =
-			ofs_clock_monotonic() + search->tree->search_ms * OFS_NS_PER_MS;
-	s.until = search->scan_until;
-	for (size_t i = 0; i < search->n_in && r == 0; i++) {
-		s.root = search->in[i];
-		r = scan_tree(&s);
-	}
+	for (size_t i = 0; i < search->n_in && r == 0; i++)
+		r = scan_tree(&s, search->in[i]);
 	return r;
 }
