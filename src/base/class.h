@@ -8,3 +8,6 @@
 
 /* Content of this class and above is kept densely. On disk: never renumber. */
 #define OFS_CLASS_DENSE 64
+
+/* Content of this class and below goes so soon that nothing is worth while for it. */
+#define OFS_CLASS_BRIEF 20

@@ -34,6 +34,14 @@ void ofs_thread_give_way(void)
 	setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + 5);
 }
 
+int64_t ofs_thread_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (int64_t)ts.tv_sec * OFS_NS_PER_S + ts.tv_nsec;
+}
+
 void ofs_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;

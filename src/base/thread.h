@@ -34,6 +34,9 @@ int ofs_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *arg), v
  */
 void ofs_thread_give_way(void);
 
+/* Processor time that the calling thread has taken, in nanoseconds. */
+int64_t ofs_thread_time(void);
+
 /* One that ofs_cond_wait_until() can wait for. */
 void ofs_cond_init(pthread_cond_t *cond);
 

@@ -75,6 +75,13 @@ int ofs_store_reclaim(struct ofs_store *s);
 int ofs_store_repack(struct ofs_store *s, bool settle);
 
 /*
+ * Makes frames dense whose files were not used since then, on the age clock, whatever their class:
+ * for times when the machine is at rest. Each call does a part, and the next goes on behind it; 0
+ * when it has come to the last frame, else 1.
+ */
+int ofs_store_densify(struct ofs_store *s, int64_t unused_since);
+
+/*
  * Reads a frame and looks at every chunk that should be in it. -EIO: some of it is not what it
  * should be, and the frame is remembered as bad (or, 0, as good again).
  */

@@ -27,6 +27,7 @@ struct pile {
 
 struct ofs_packer {
 	struct ofs_store *store;
+	bool dense; /* whatever moves */
 	struct packed *chunks;
 	size_t n, cap;
 	struct ofs_index_frame *frames; /* in the order in which they are given and appended */
@@ -59,7 +60,7 @@ static int cut_strays(struct ofs_store *s)
 	return r;
 }
 
-int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret)
+int ofs_packer_create(struct ofs_store *s, bool dense, struct ofs_packer **ret)
 {
 	struct ofs_packer *p;
 	int r = cut_strays(s);
@@ -68,6 +69,7 @@ int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret)
 		return r;
 	p = ofs_alloc(sizeof(*p));
 	p->store = s;
+	p->dense = dense;
 	p->pool = ofs_compress_pool_create(s->compressor, ofs_compress_pool_threads());
 	*ret = p;
 	return 0;
@@ -205,6 +207,7 @@ static int pack_chunk(struct ofs_packer *p, struct pile *pile, size_t place, con
 int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool moving,
 		   const struct ofs_index_chunk *c, const void *data)
 {
+	bool dense = moving && (p->dense || class >= OFS_CLASS_DENSE);
 	struct packed *chunk;
 
 	if (p->error < 0)
@@ -213,8 +216,7 @@ int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool moving,
 	*chunk = (struct packed){ .chunk = *c, .moving = moving };
 	if (!moving)
 		chunk->chunk.id = p->store->next_chunk++;
-	p->error = pack_chunk(p, pile_for(p, class, moving && class >= OFS_CLASS_DENSE), p->n - 1,
-			      data);
+	p->error = pack_chunk(p, pile_for(p, class, dense), p->n - 1, data);
 	return p->error;
 }
 

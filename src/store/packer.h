@@ -13,8 +13,11 @@
 struct ofs_store;
 struct ofs_packer;
 
-/* Cuts off frames that an earlier packer left behind uncommitted. 0 or -errno. */
-int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret);
+/*
+ * Cuts off frames that an earlier packer left behind uncommitted. `dense`: what moves goes into dense
+ * frames, whatever its class. 0 or -errno.
+ */
+int ofs_packer_create(struct ofs_store *s, bool dense, struct ofs_packer **ret);
 
 /* Frames that were not committed are cut off. NULL is allowed. */
 void ofs_packer_destroy(struct ofs_packer *p);

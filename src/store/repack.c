@@ -7,6 +7,7 @@
  *   loose     Frames that hold little, because they were small or because most of what they held
  *             was removed, are joined with others of their class.
  *   archive   What was written into the archive was sealed like anything else and becomes dense.
+ *   idle      What was not used for some time becomes dense where it is, at the machine's leisure.
  *
  * A copy is written first and the index switched to it in one transaction; the old frame is then
  * without a live chunk and is reclaimed like any other.
@@ -25,11 +26,15 @@
 #define STEP_BYTES_DENSE (1u << 20) /* of content that it compresses densely */
 #define LOOSE_MANY 8 /* so many loose frames of a class are joined without waiting */
 #define MARKS_MAX 256
+#define WALK_MAX 4096 /* frames that one step looks at in the index, */
+#define LOOK_MAX 64 /* and reads to see whether they are used */
 
 struct repack {
 	struct ofs_store *store;
 	struct ofs_packer *packer;
 	struct ofs_map seen; /* chunks that are in the packer */
+	bool dense; /* what moves becomes dense, whatever its class */
+	int64_t unused_since; /* on the age clock: whose files were used later stays */
 	uint64_t room; /* bytes that this step may still move */
 	uint32_t class; /* of the frame that is being rewritten */
 	const uint8_t *data; /* its content */
@@ -52,7 +57,7 @@ static void repack_finish(struct repack *rp)
 static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_chunk *c,
 		      const void *data)
 {
-	bool dense = class >= OFS_CLASS_DENSE;
+	bool dense = rp->dense || class >= OFS_CLASS_DENSE;
 	uint64_t cost = dense ? (uint64_t)c->len * (STEP_BYTES / STEP_BYTES_DENSE) : c->len;
 
 	if (ofs_map_get(&rp->seen, c->id))
@@ -135,11 +140,19 @@ struct frame_list {
 	size_t n, cap;
 };
 
-static int note_frame(void *arg, const struct ofs_index_frame *f)
+/* Dense although its class is not. */
+static bool is_idle(const struct ofs_index_frame *f)
+{
+	return f->dense && f->class < OFS_CLASS_DENSE;
+}
+
+/* Of idle frames only those of which most is gone: what joins the others makes them dense again. */
+static int note_loose(void *arg, const struct ofs_index_frame *f)
 {
 	struct frame_list *l = arg;
 
-	*ofs_append(l->list, l->n, l->cap) = *f;
+	if (!is_idle(f) || f->held < f->raw / 2)
+		*ofs_append(l->list, l->n, l->cap) = *f;
 	return 0;
 }
 
@@ -213,7 +226,7 @@ static int repack_loose(struct repack *rp, bool settle)
 {
 	struct frame_list due = { 0 };
 	size_t i, n, k;
-	int r = ofs_index_list_due(rp->store->index, note_frame, &due);
+	int r = ofs_index_list_due(rp->store->index, note_loose, &due);
 
 	for (i = 0; i < due.n && r == 0; i += n) {
 		for (n = 1; i + n < due.n && due.list[i + n].class == due.list[i].class; n++)
@@ -225,6 +238,67 @@ static int repack_loose(struct repack *rp, bool settle)
 	}
 	free(due.list);
 	return r;
+}
+
+/* ---- idle frames */
+
+static int note_idle(void *arg, const struct ofs_index_frame *f)
+{
+	struct frame_list *l = arg;
+
+	if (is_idle(f))
+		*ofs_append(l->list, l->n, l->cap) = *f;
+	return 0;
+}
+
+/* Joins the small ones that steps before have made. */
+static int join_idle(struct repack *rp)
+{
+	struct frame_list l = { 0 };
+	int r = ofs_index_list_due(rp->store->index, note_idle, &l);
+
+	for (size_t i = 0; i < l.n && r == 0 && rp->room; i++)
+		if ((i && l.list[i - 1].class == l.list[i].class) ||
+		    (i + 1 < l.n && l.list[i + 1].class == l.list[i].class))
+			r = repack_frame(rp, &l.list[i]);
+	free(l.list);
+	return r;
+}
+
+/* It may become smaller, and stays for a while. */
+static bool is_worthwhile(const struct ofs_index_frame *f)
+{
+	return f->live && !f->bad && !f->dense && f->class > OFS_CLASS_BRIEF &&
+	       f->class < OFS_CLASS_DENSE && f->stored < f->raw - f->raw / 8;
+}
+
+/* -EAGAIN: the file that bears the chunk was used lately. */
+static int check_unused(void *arg, const struct ofs_index_chunk *c)
+{
+	struct repack *rp = arg;
+	struct ofs_inode *n;
+	int r;
+
+	OFS_LOCKED(&rp->store->lock);
+	r = ofs_store_inode(rp->store, c->bearer, &n);
+	if (r == 0 && n->row.used > rp->unused_since)
+		r = -EAGAIN;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int repack_unused(struct repack *rp, const struct ofs_index_frame *f)
+{
+	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
+	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
+	uint64_t found;
+	int r = ofs_packset_load(rp->store->packs, &loc, &content);
+
+	if (r == 0)
+		r = ofs_store_compare_frame(rp->store, f, &content, check_unused, rp, &found);
+	/* Damage is for the scrub. */
+	if (r == -EAGAIN || r == -EIO || r == -OFS_EREAD)
+		return 0;
+	return r < 0 ? r : repack_frame(rp, f);
 }
 
 /* ---- the step */
@@ -244,11 +318,28 @@ static int commit_marks(void *arg)
 	return r;
 }
 
+/* 0: there was nothing to do, else 1. */
+static int repack_commit(struct repack *rp)
+{
+	bool any = ofs_packer_count(rp->packer) || rp->marks.n || rp->bad.n;
+	struct ofs_store *s = rp->store;
+	int r = any ? ofs_packer_commit(rp->packer, commit_marks, rp) : 0;
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	ofs_store_evict(s);
+	pthread_mutex_unlock(&s->lock);
+	if (any)
+		ofs_store_refresh_charges(s);
+	return any;
+}
+
 int ofs_store_repack(struct ofs_store *s, bool settle)
 {
 	OFS_CLEANUP(repack_finish) struct repack rp = { .store = s, .room = STEP_BYTES };
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list marks = { 0 };
-	int r = ofs_packer_create(s, &rp.packer);
+	int r = ofs_packer_create(s, false, &rp.packer);
 
 	if (r == 0)
 		r = ofs_index_list_marks(s->index, MARKS_MAX, ofs_u64_list_collect, &marks);
@@ -256,16 +347,33 @@ int ofs_store_repack(struct ofs_store *s, bool settle)
 		r = repack_mark(&rp, marks.at[i]);
 	if (r == 0 && rp.room)
 		r = repack_loose(&rp, settle);
-	if (r < 0)
-		return r;
-	if (!ofs_packer_count(rp.packer) && !rp.marks.n && !rp.bad.n)
-		return 0;
-	r = ofs_packer_commit(rp.packer, commit_marks, &rp);
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&s->lock);
-	ofs_store_evict(s);
-	pthread_mutex_unlock(&s->lock);
-	ofs_store_refresh_charges(s);
-	return 1;
+	return r < 0 ? r : repack_commit(&rp);
+}
+
+int ofs_store_densify(struct ofs_store *s, int64_t unused_since)
+{
+	OFS_CLEANUP(repack_finish) struct repack rp = { .store = s, .room = STEP_BYTES };
+	bool more = true;
+	int r = ofs_packer_create(s, true, &rp.packer);
+
+	rp.dense = true;
+	rp.unused_since = unused_since;
+	if (r == 0 && !s->densified)
+		r = join_idle(&rp);
+	/* Usual frames fill up a dense one, with a little left. */
+	for (int n = 0, looked = 0;
+	     r == 0 && more && rp.room > STEP_BYTES / 8 && n < WALK_MAX && looked < LOOK_MAX; n++) {
+		struct ofs_index_frame f = { 0 };
+
+		r = ofs_index_next_frame(s->index, s->densified, &f);
+		more = r != -ENOENT;
+		s->densified = f.id;
+		if (r == 0 && is_worthwhile(&f)) {
+			looked++;
+			r = repack_unused(&rp, &f);
+		}
+	}
+	if (r == 0 || !more)
+		r = repack_commit(&rp);
+	return r < 0 ? r : more;
 }

@@ -94,7 +94,7 @@ static int batch_create(struct ofs_store *s, struct ofs_seal_batch **ret)
 	b->max = s->reserve.tight ? BATCH_BYTES_TIGHT : BATCH_BYTES;
 	b->buf = ofs_alloc(OFS_BLOCK_SIZE);
 	b->whole = ofs_sha256_create();
-	r = ofs_packer_create(s, &b->packer);
+	r = ofs_packer_create(s, false, &b->packer);
 	if (r < 0)
 		ofs_seal_batch_destroy(b);
 	else

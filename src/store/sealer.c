@@ -3,9 +3,11 @@
 #include "store/cycle.h"
 
 #include <malloc.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/wakeup.h"
 #include "store/store_state.h"
 
 #define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* a change waits at most this long for the index */
@@ -19,6 +21,10 @@
 #define SCRUB_PASS (24 * 3600 * OFS_NS_PER_S) /* from the end of one scrub to the next */
 #define ROOM_TIMEOUT (30 * OFS_NS_PER_S) /* for a writer that found the disk full */
 #define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
+#define DENSE_AGE (2 * 3600 * OFS_NS_PER_S) /* so long unused, content is made dense */
+#define DENSE_DELAY (600 * OFS_NS_PER_S) /* after the start, or when the machine is busy */
+#define DENSE_PASS (6 * 3600 * OFS_NS_PER_S) /* from the end of one pass to the next */
+#define DENSE_SHARE 288 /* it takes a part in so many of a processor's time: 5 minutes a day */
 
 static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 {
@@ -133,6 +139,34 @@ static int repack_step(struct ofs_store *s, bool settle)
 	return r;
 }
 
+static bool is_machine_at_rest(void)
+{
+	double load;
+
+	return getloadavg(&load, 1) == 1 && load * 2 <= (double)sysconf(_SC_NPROCESSORS_ONLN) &&
+	       !ofs_wakeup_obstacle();
+}
+
+/* Looks for idle content to make dense. The step's time says when the next one may come. */
+static int dense_step(struct ofs_store *s)
+{
+	int64_t began = ofs_thread_time(), wait = DENSE_DELAY;
+	int r = 0;
+
+	if (is_machine_at_rest()) {
+		pthread_mutex_lock(&s->cycle);
+		r = ofs_store_densify(s, ofs_store_age(s) - DENSE_AGE);
+		if (r >= 0 && ofs_store_reclaim(s) < 0)
+			r = -EIO;
+		pthread_mutex_unlock(&s->cycle);
+		ofs_store_tell(s);
+		if (r >= 0)
+			wait = r ? (ofs_thread_time() - began) * DENSE_SHARE : DENSE_PASS;
+	}
+	s->sealer.dense_at = ofs_clock_boot() + wait;
+	return r;
+}
+
 enum work {
 	WORK_NONE,
 	WORK_SEAL,
@@ -140,21 +174,28 @@ enum work {
 	WORK_SQUEEZE, /* a checkpoint with the room that was set aside */
 	WORK_REPACK,
 	WORK_SETTLE,
-	WORK_SCRUB
+	WORK_SCRUB,
+	WORK_DENSE
 };
+
+/* When to look at what nobody changes. A test's clock may reach that at any time. */
+static int64_t next_look(struct ofs_store *s)
+{
+	int64_t now = ofs_clock_monotonic();
+	int64_t dense = now + (s->sealer.dense_at - ofs_clock_boot());
+
+	if (ofs_clock_is_controlled())
+		return now + TICK_MAX;
+	return s->scrub_ms ? OFS_MIN(s->sealer.scrub_at, dense) : dense;
+}
 
 /* Sleeps until there is something to look at; `lock` held. */
 static void sealer_wait(struct ofs_store *s)
 {
 	int64_t until = ofs_clock_monotonic() + s->sealer.pause;
 
-	if (!s->drafts.n && !s->dirty.n && !s->unsettled && !s->room.wanted) {
-		if (!s->scrub_ms) {
-			pthread_cond_wait(&s->sealer.wake, &s->lock);
-			return;
-		}
-		until = OFS_MAX(until, s->sealer.scrub_at);
-	}
+	if (!s->drafts.n && !s->dirty.n && !s->unsettled && !s->room.wanted)
+		until = OFS_MAX(until, next_look(s));
 	ofs_cond_wait_until(&s->sealer.wake, &s->lock, until);
 }
 
@@ -182,6 +223,8 @@ static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 		return WORK_SEAL;
 	if (s->scrub_ms && s->sealer.scrub_at <= when->now)
 		return WORK_SCRUB;
+	if (!s->unsettled && !s->reserve.tight && s->sealer.dense_at <= ofs_clock_boot())
+		return WORK_DENSE;
 	if (!s->unsettled || when->now - s->sealer.quiet_since < REPACK_DELAY)
 		return WORK_NONE;
 	return when->now - s->sealer.quiet_since < SETTLE_DELAY ? WORK_REPACK : WORK_SETTLE;
@@ -224,11 +267,14 @@ static void do_work(struct ofs_store *s, enum work work, const struct ofs_seal_w
 		[WORK_SEAL] = "sealing",     [WORK_CHECKPOINT] = "sealing",
 		[WORK_SQUEEZE] = "sealing",  [WORK_REPACK] = "repacking",
 		[WORK_SETTLE] = "repacking", [WORK_SCRUB] = "scrubbing",
+		[WORK_DENSE] = "repacking",
 	};
 	int r;
 
 	if (work == WORK_SCRUB) {
 		r = scrub_step(s);
+	} else if (work == WORK_DENSE) {
+		r = dense_step(s);
 	} else if (work == WORK_REPACK || work == WORK_SETTLE) {
 		r = repack_step(s, work == WORK_SETTLE);
 		if (r >= 0)
@@ -261,6 +307,7 @@ static void *sealer_main(void *arg)
 	s->sealer.pause = tick = OFS_MAX(TICK_MIN, tick);
 	s->sealer.quiet_since = ofs_clock_monotonic();
 	s->sealer.scrub_at = s->sealer.quiet_since + SCRUB_START;
+	s->sealer.dense_at = ofs_clock_boot() + DENSE_DELAY;
 	pthread_mutex_lock(&s->lock);
 	while (!s->sealer.stop) {
 		if (s->sealer.pause)

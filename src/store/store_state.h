@@ -42,6 +42,7 @@ struct ofs_sealer {
 	int64_t pause; /* until the next look */
 	int64_t quiet_since; /* when something was sealed last */
 	int64_t scrub_at; /* when the next frame is to be read back */
+	int64_t dense_at; /* when idle frames are to be looked for, on the boot clock */
 };
 
 /* Kept of a file that was removed; never changes. */
@@ -80,6 +81,7 @@ struct ofs_store {
 	struct ofs_compressor *compressor; /* cycle */
 	uint64_t next_chunk; /* cycle */
 	uint64_t scrubbed; /* the frame that was read back last; cycle */
+	uint64_t densified; /* the frame up to which idle ones were made dense; cycle */
 	/*
 	 * The packs' tail is not the one that the index knows: frames were appended and not
 	 * committed. Until they are cut off nothing is appended, and no pack is removed. cycle.

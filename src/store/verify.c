@@ -207,7 +207,7 @@ static int rescue_frame(struct ofs_store *s, const struct ofs_index_frame *f)
 	if (r < 0)
 		return r;
 	rs.content = ofs_frame_data(frame);
-	r = ofs_packer_create(s, &rs.packer);
+	r = ofs_packer_create(s, false, &rs.packer);
 	if (r == 0)
 		r = ofs_index_list_chunks(s->index, f->id, rescue_chunk, &rs);
 	if (r == 0)

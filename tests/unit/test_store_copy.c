@@ -476,6 +476,9 @@ static void do_event(void)
 		pthread_mutex_lock(&s->cycle);
 		while (ofs_store_repack(s, true) > 0)
 			cr_assert_eq(ofs_store_reclaim(s), 0);
+		while (rnd(2) && ofs_store_densify(s, INT64_MAX) > 0)
+			cr_assert_eq(ofs_store_reclaim(s), 0);
+		cr_assert_eq(ofs_store_reclaim(s), 0);
 		pthread_mutex_unlock(&s->cycle);
 		break;
 	case 3:

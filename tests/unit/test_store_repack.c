@@ -299,6 +299,145 @@ Test(store_repack, equal_content_of_both_classes_is_kept_once)
 	expect_noise(g, 0, 3000, 1);
 }
 
+/* ---- idle content */
+
+/* Until the pass is over. */
+static void densify(int64_t unused_since)
+{
+	int n = 0, r;
+
+	do {
+		pthread_mutex_lock(&s->cycle);
+		r = ofs_store_densify(s, unused_since);
+		cr_assert_eq(ofs_store_reclaim(s), 0);
+		pthread_mutex_unlock(&s->cycle);
+		cr_assert_geq(r, 0, "%d", r);
+		cr_assert_lt(n++, STEPS_MAX);
+	} while (r > 0);
+}
+
+#define TEXT 40000u
+#define LATER (3600 * OFS_NS_PER_S)
+
+/* It compresses to about a third, and is another one for each inode. */
+static void fill_text(char *p, uint64_t ino)
+{
+	uint8_t noise[TEXT / 50 * 8];
+
+	fill_noise(noise, sizeof(noise), ino);
+	for (unsigned int i = 0; i < TEXT / 50; i++)
+		sprintf(p + i * 50, "line %016lx, and what is said each time\n",
+			ofs_get_le64(noise + i * 8));
+}
+
+/* Files of text, from the number `from` on. */
+static void make_texts(uint64_t parent, uint64_t *f, uint64_t from, uint64_t to)
+{
+	char name[16], text[TEXT + 1];
+
+	for (uint64_t i = from; i < to; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		f[i] = make_in(parent, name);
+		fill_text(text, f[i]);
+		cr_assert_eq(ofs_store_write(s, f[i], text, TEXT, 0), (ssize_t)TEXT);
+	}
+	seal();
+}
+
+static void expect_texts(const uint64_t *f, uint64_t n)
+{
+	char text[TEXT + 1], got[TEXT];
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (!f[i])
+			continue;
+		fill_text(text, f[i]);
+		cr_assert_eq(ofs_store_read(s, f[i], got, TEXT, 0), (ssize_t)TEXT);
+		cr_assert_eq(memcmp(got, text, TEXT), 0, "%lu", i);
+	}
+}
+
+Test(store_repack, what_was_not_used_becomes_dense_in_its_class)
+{
+	uint64_t f[20], brief[2], before;
+
+	make_tops();
+	notes = make_dir(cache, "notes");
+	make_texts(notes, f, 0, 20);
+	make_texts(cache, brief, 0, 2);
+	before = disk_usage("packs");
+	densify(ofs_store_age(s) - LATER);
+	cr_assert(!chunk_of(f[0]).dense && !chunk_of(f[19]).dense, "it was just written");
+	densify(ofs_store_age(s) + LATER);
+	cr_assert_lt(disk_usage("packs"), before);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 20; i++)
+			cr_assert(chunk_of(f[i]).dense && chunk_of(f[i]).class == 40);
+		cr_assert_eq(count_frames(), 2);
+		cr_assert_not(chunk_of(brief[0]).dense, "it goes soon");
+		expect_texts(f, 20);
+		expect_texts(brief, 2);
+		cr_assert_eq(repack(true), 0);
+		densify(ofs_store_age(s) + LATER);
+		reopen_store();
+	}
+}
+
+Test(store_repack, a_frame_stays_while_one_of_its_files_is_used)
+{
+	static struct ofs_clock_control clock;
+	uint64_t f[12];
+
+	ofs_clock_set_control(&clock);
+	make_tops();
+	notes = make_dir(cache, "notes");
+	make_texts(notes, f, 0, 12);
+	cr_assert_eq(count_frames(), 2);
+	expect_texts(f, 12);
+	clock.boot_offset = LATER;
+	ofs_store_use(s, f[11]);
+	densify(ofs_store_age(s) - LATER / 2);
+	cr_assert(chunk_of(f[0]).dense);
+	cr_assert_not(chunk_of(f[11]).dense);
+	clock.boot_offset = 3 * LATER;
+	densify(ofs_store_age(s) - LATER);
+	cr_assert(chunk_of(f[11]).dense);
+	densify(ofs_store_age(s) - LATER);
+	cr_assert_eq(count_frames(), 1, "small dense frames are joined");
+	expect_texts(f, 12);
+	reopen_store();
+	expect_texts(f, 12);
+}
+
+Test(store_repack, new_content_does_not_join_an_idle_frame_until_most_of_that_is_gone)
+{
+	uint64_t f[10], more[2];
+	char name[16];
+
+	make_tops();
+	notes = make_dir(cache, "notes");
+	make_texts(notes, f, 0, 10);
+	densify(ofs_store_age(s) + LATER);
+	make_texts(make_dir(notes, "more"), more, 0, 2);
+	repack(true);
+	cr_assert(chunk_of(f[0]).dense);
+	cr_assert_not(chunk_of(more[1]).dense);
+	for (uint64_t i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		remove_file(notes, name, f[i]);
+		f[i] = 0;
+	}
+	seal();
+	repack(true);
+	cr_assert_not(chunk_of(f[9]).dense);
+	for (int round = 0; round < 2; round++) {
+		cr_assert_eq(count_frames(), 1);
+		expect_texts(f, 10);
+		expect_texts(more, 2);
+		reopen_store();
+	}
+}
+
 /* ---- reading meanwhile */
 
 Test(store_repack, content_in_memory_is_right_after_it_was_moved)

@@ -58,7 +58,7 @@ int64_t ofs_categories_shortest(const struct ofs_categories *c);
  */
 enum {
 	OFS_CLASS_HOUR = 10,
-	OFS_CLASS_HALF_DAY = 20,
+	OFS_CLASS_HALF_DAY = OFS_CLASS_BRIEF,
 	OFS_CLASS_TASK = 25,
 	OFS_CLASS_DAYS = 30,
 	OFS_CLASS_WEEKS = 40,
