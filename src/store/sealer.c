@@ -139,10 +139,13 @@ static int repack_step(struct ofs_store *s, bool settle)
 	return r;
 }
 
+/* Where a test has the clock, it says when. */
 static bool is_machine_at_rest(void)
 {
 	double load;
 
+	if (ofs_clock_is_controlled())
+		return true;
 	return getloadavg(&load, 1) == 1 && load * 2 <= (double)sysconf(_SC_NPROCESSORS_ONLN) &&
 	       !ofs_wakeup_obstacle();
 }
@@ -223,9 +226,11 @@ static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 		return WORK_SEAL;
 	if (s->scrub_ms && s->sealer.scrub_at <= when->now)
 		return WORK_SCRUB;
-	if (!s->unsettled && !s->reserve.tight && s->sealer.dense_at <= ofs_clock_boot())
+	if (when->now - s->sealer.quiet_since < REPACK_DELAY)
+		return WORK_NONE;
+	if (!s->reserve.tight && s->sealer.dense_at <= ofs_clock_boot())
 		return WORK_DENSE;
-	if (!s->unsettled || when->now - s->sealer.quiet_since < REPACK_DELAY)
+	if (!s->unsettled)
 		return WORK_NONE;
 	return when->now - s->sealer.quiet_since < SETTLE_DELAY ? WORK_REPACK : WORK_SETTLE;
 }
