@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* A search from its query to its hits: the best blocks are read, and passages found in them. */
-#include "base/clock.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "tree/search/search.h"
@@ -201,18 +200,6 @@ static int find_hits(struct ofs_search *s)
 	return r == 0 && relax(s) ? add_hits(s, &p) : r;
 }
 
-/* ---- what the index does not have */
-
-static void begin_looking(struct ofs_search *s, uint32_t ms)
-{
-	s->until = ofs_clock_monotonic() + ms * OFS_NS_PER_MS;
-}
-
-bool ofs_search_is_late(const struct ofs_search *s)
-{
-	return ofs_clock_monotonic() >= s->until;
-}
-
 /* ---- lists */
 
 /* Files by when they were written. */
@@ -259,7 +246,7 @@ static int list(struct ofs_search *s)
 	OFS_CLEANUP(dates_finish) struct dates dates = { .search = s };
 	int r = 0;
 
-	begin_looking(s, OFS_MAX(s->tree->search_ms, LIST_MS_MIN));
+	ofs_search_give_time(s, OFS_MAX(s->tree->search_ms, LIST_MS_MIN));
 	for (size_t i = 0; i < s->n_in && r == 0; i++) {
 		r = ofs_search_each_file(s, s->in[i], OFS_TIER_WORKING, OFS_TIER_ARCHIVE,
 					 LISTED_MAX, take_date, &dates);
@@ -330,7 +317,7 @@ static int find(struct ofs_search *s)
 
 	if (!s->tree->background)
 		ofs_indexer_settle(s->tree->indexer);
-	begin_looking(s, s->tree->search_ms);
+	ofs_search_give_time(s, s->tree->search_ms);
 	/* What is indexed in the meantime is found twice, not missed. */
 	r = ofs_search_scan(s);
 	if (r == 0)

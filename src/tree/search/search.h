@@ -127,6 +127,11 @@ int ofs_search_index_blocks(struct ofs_search *s);
 
 /* ---- search_files.c: the files that are looked at without the index */
 
+/* So many milliseconds from now on, they are looked at; */
+void ofs_search_give_time(struct ofs_search *s, uint32_t ms);
+/* then this is true. */
+bool ofs_search_is_late(const struct ofs_search *s);
+
 /*
  * Calls `fn` for the files of some tiers of a tree, as far as the query asks for these, the newest
  * first, until it gives something; it may be called for some that the filters do not admit.
@@ -163,9 +168,6 @@ void ofs_search_choose(struct ofs_search *s);
 void ofs_candidate_free(struct ofs_candidate *c);
 
 /* ---- search.c */
-
-/* There is no time left for what is not in the index. */
-bool ofs_search_is_late(const struct ofs_search *s);
 
 /*
  * Appends the hits of a query in a tree, or with agent: in those in it. It may give words other

@@ -14,6 +14,16 @@
 #define WALK_AT_ONCE 1024 /* names, between two looks at the clock */
 #define INODES_AT_ONCE 256
 
+void ofs_search_give_time(struct ofs_search *s, uint32_t ms)
+{
+	s->until = ofs_clock_monotonic() + ms * OFS_NS_PER_MS;
+}
+
+bool ofs_search_is_late(const struct ofs_search *s)
+{
+	return ofs_clock_monotonic() >= s->until;
+}
+
 struct looking {
 	struct ofs_search *search;
 	const struct ofs_root *root;
