@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import time
 
 import collect
 from corpus import Corpus, add_variations, copy_directory, real_results
@@ -52,13 +53,7 @@ def measure(options):
         note("compressing with other programs")
         _zstd(place, corpus, sizes)
         _borg(place, corpus, sizes)
-        clock = place.path("clock")
-        collect._set_clock(clock, 0)
-        os.environ["OFFLOADFS_CLOCK"] = clock
-        try:
-            stores, empty = _offloadfs(place, corpus, options.rest, clock)
-        finally:
-            del os.environ["OFFLOADFS_CLOCK"]
+        stores, empty = _offloadfs(place, corpus, options.rest)
         sizes.update({n: stores[n]["bytes"] for n in (WORKING, IDLE, ARCHIVED)})
         _print_sizes(corpus, sizes)
         _print_stores(corpus, {"an empty store": empty, **stores})
@@ -137,7 +132,7 @@ def _borg(place, corpus, sizes):
     shutil.rmtree(repository)
 
 
-def _offloadfs(place, corpus, rest, clock):
+def _offloadfs(place, corpus, rest):
     """The store with all in cache/, unused for a while, then in archive/, and an empty one."""
     empty = place.empty_store(mounted=False)
     stores = {}
@@ -151,9 +146,7 @@ def _offloadfs(place, corpus, rest, clock):
         stores[WORKING] = store_usage(m.store)
         stores[WORKING]["tables"] = _tables(place, m.store)
         stores["the same, mounted"] = mounted  # with the reserve for a full disk
-        m.start()
-        _make_denser(m, clock, rest)
-        m.unmount()
+        _make_denser(m, place.path("clock"), rest)
         stores[IDLE] = store_usage(m.store)
         m.start()
         for category in corpus.categories():
@@ -181,14 +174,24 @@ def _tables(place, store):
 
 
 def _make_denser(m, clock, rest):
-    """Lets hours pass, and minutes between what the daemon does then, until it does no more."""
-    minutes = itertools.count(IDLE_HOURS * 60)
-
-    def later():
-        collect._set_clock(clock, next(minutes))
-        return True
-
-    m.rest(4 * rest, what="idle content to be made dense", until=later)
+    """Lets hours pass, and a minute at a time from then on, until the packs stay as they are."""
+    note("waiting for idle content to be made dense")
+    collect._set_clock(clock, IDLE_HOURS * 60)
+    os.environ["OFFLOADFS_CLOCK"] = clock
+    try:
+        m.start()
+    finally:
+        del os.environ["OFFLOADFS_CLOCK"]
+    packs = os.path.join(m.store, "packs")
+    state, since = usage(packs), time.monotonic()
+    for minutes in itertools.count((IDLE_HOURS + 1) * 60):
+        collect._set_clock(clock, minutes)
+        time.sleep(0.25)
+        if usage(packs) != state:
+            state, since = usage(packs), time.monotonic()
+        elif time.monotonic() - since > 2 * rest:
+            break
+    m.unmount()
 
 
 def _is_sealed(root):
