@@ -21,7 +21,7 @@ struct ofs_wakeup {
 int ofs_wakeup_measure(struct ofs_wakeup *ret);
 
 /*
- * Why processor time must not be spent on keeping awake here: the machine is on battery, or the
+ * Why processor time must not be spent on what could be left out here: the machine is on battery, or the
  * control group has a quota. A clause, static; NULL: nothing speaks against it.
  */
 const char *ofs_wakeup_obstacle(void);

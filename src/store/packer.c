@@ -204,10 +204,15 @@ static int pack_chunk(struct ofs_packer *p, struct pile *pile, size_t place, con
 	return 0;
 }
 
+bool ofs_packer_is_dense(const struct ofs_packer *p, uint32_t class)
+{
+	return p->dense || class >= OFS_CLASS_DENSE;
+}
+
 int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool moving,
 		   const struct ofs_index_chunk *c, const void *data)
 {
-	bool dense = moving && (p->dense || class >= OFS_CLASS_DENSE);
+	bool dense = moving && ofs_packer_is_dense(p, class);
 	struct packed *chunk;
 
 	if (p->error < 0)

@@ -14,10 +14,13 @@ struct ofs_store;
 struct ofs_packer;
 
 /*
- * Cuts off frames that an earlier packer left behind uncommitted. `dense`: what moves goes into dense
- * frames, whatever its class. 0 or -errno.
+ * Cuts off frames that an earlier packer left behind uncommitted. `dense`: what moves goes into
+ * dense frames, whatever its class. 0 or -errno.
  */
 int ofs_packer_create(struct ofs_store *s, bool dense, struct ofs_packer **ret);
+
+/* What moves into that class goes into dense frames. */
+bool ofs_packer_is_dense(const struct ofs_packer *p, uint32_t class);
 
 /* Frames that were not committed are cut off. NULL is allowed. */
 void ofs_packer_destroy(struct ofs_packer *p);

@@ -33,7 +33,6 @@ struct repack {
 	struct ofs_store *store;
 	struct ofs_packer *packer;
 	struct ofs_map seen; /* chunks that are in the packer */
-	bool dense; /* what moves becomes dense, whatever its class */
 	int64_t unused_since; /* on the age clock: whose files were used later stays */
 	uint64_t room; /* bytes that this step may still move */
 	uint32_t class; /* of the frame that is being rewritten */
@@ -57,7 +56,7 @@ static void repack_finish(struct repack *rp)
 static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_chunk *c,
 		      const void *data)
 {
-	bool dense = rp->dense || class >= OFS_CLASS_DENSE;
+	bool dense = ofs_packer_is_dense(rp->packer, class);
 	uint64_t cost = dense ? (uint64_t)c->len * (STEP_BYTES / STEP_BYTES_DENSE) : c->len;
 
 	if (ofs_map_get(&rp->seen, c->id))
@@ -356,7 +355,6 @@ int ofs_store_densify(struct ofs_store *s, int64_t unused_since)
 	bool more = true;
 	int r = ofs_packer_create(s, true, &rp.packer);
 
-	rp.dense = true;
 	rp.unused_since = unused_since;
 	if (r == 0 && !s->densified)
 		r = join_idle(&rp);

@@ -249,8 +249,8 @@ int ofs_store_removexattr(struct ofs_store *s, uint64_t ino, const char *name); 
  */
 int ofs_store_list_labelled(struct ofs_store *s, uint64_t after, uint64_t *ret, size_t max);
 /*
- * Up to `max` regular files with a number below `before` that have a name, the newest first. Returns
- * how many; 0 at the end.
+ * Up to `max` regular files with a number below `before` that have a name, the newest first.
+ * Returns how many; 0 at the end.
  */
 int ofs_store_list_files(struct ofs_store *s, uint64_t before, uint64_t *ret, size_t max);
 

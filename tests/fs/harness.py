@@ -238,13 +238,16 @@ def _mount_id(fd):
 
 def stop(pid):
     """Stops a process, and waits until each of its threads has stopped: a signal takes a moment."""
+    threads = pathlib.Path(f"/proc/{pid}/task")
+
+    def has_stopped():
+        try:
+            return all(b") T " in read(path) for path in threads.glob("*/stat"))
+        except FileNotFoundError:  # one has ended meanwhile
+            return False
+
     os.kill(pid, signal.SIGSTOP)
-    eventually(
-        lambda: all(
-            b") T " in read(path) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
-        ),
-        f"process {pid} has stopped",
-    )
+    eventually(has_stopped, f"process {pid} has stopped")
 
 
 @contextlib.contextmanager

@@ -250,8 +250,10 @@ static int list(struct ofs_search *s)
 	for (size_t i = 0; i < s->n_in && r == 0; i++) {
 		r = ofs_search_each_file(s, s->in[i], OFS_TIER_WORKING, OFS_TIER_ARCHIVE,
 					 LISTED_MAX, take_date, &dates);
-		s->is_cut = s->is_cut || r == -ECANCELED;
-		r = r == -ECANCELED ? 0 : r;
+		if (r == -ECANCELED) {
+			s->is_cut = true;
+			r = 0;
+		}
 	}
 	if (dates.n)
 		qsort(dates.list, dates.n, sizeof(*dates.list), compare_dates);

@@ -135,7 +135,7 @@ bool ofs_search_is_late(const struct ofs_search *s);
 /*
  * Calls `fn` for the files of some tiers of a tree, as far as the query asks for these, the newest
  * first, until it gives something; it may be called for some that the filters do not admit.
- * -ECANCELED: there were more than `max`, and no time for all of them.
+ * -ECANCELED: there were more than `max`, or there was no time for all of them.
  */
 int ofs_search_each_file(struct ofs_search *s, const struct ofs_root *root, enum ofs_tier first,
 			 enum ofs_tier last, size_t max,

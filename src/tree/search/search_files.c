@@ -113,7 +113,7 @@ static void take_tagged(void *arg, const struct ofs_label *label)
 		ofs_entry_list_add(&l->files, label->ino, "");
 }
 
-/* What the filters may admit; a file may be given another category than that of its directory. */
+/* The files that the filters may admit: a label may say another category than the directory. */
 static int walk_working(struct looking *l)
 {
 	const struct ofs_query *q = l->search->query;
@@ -139,17 +139,17 @@ static int walk_working(struct looking *l)
 
 static int walk(struct looking *l)
 {
-	bool tags = l->search->query->tags.n;
-	int r = tags ? ofs_labels_each(l->search->tree, l->root, take_tagged, l) : 0;
+	int r = 0;
 
-	for (int i = (int)l->first; i <= (int)l->last && r == 0 && !tags; i++) {
+	if (l->search->query->tags.n)
+		return ofs_labels_each(l->search->tree, l->root, take_tagged, l);
+	for (int i = (int)l->first; i <= (int)l->last && r == 0; i++) {
 		if (!ofs_search_wants(l->search->query, (enum ofs_tier)i))
 			continue;
 		r = i == OFS_TIER_WORKING ? walk_working(l)
 					  : ofs_walk_tier(l->search->tree, l->root,
 							  (enum ofs_tier)i, add_file, l);
 	}
-	ofs_entry_list_settle(&l->files);
 	return r;
 }
 
@@ -208,6 +208,7 @@ int ofs_search_each_file(struct ofs_search *s, const struct ofs_root *root, enum
 
 	if (r == -ECANCELED)
 		return give_inodes(&l);
+	ofs_entry_list_settle(&l.files);
 	for (size_t i = l.files.n; i-- && r == 0;) {
 		const char *name = ofs_entry_list_name(&l.files, i);
 		uint64_t ino = l.files.entries[i].key;

@@ -176,16 +176,22 @@ static int scan_tree(struct scan *s, const struct ofs_root *root)
 	struct ofs_indexer_stats stats;
 	int r = ofs_search_each_file(search, root, OFS_TIER_WORKING, last, FILES_MAX, scan_file, s);
 
-	search->is_cut = search->is_cut || r == -ECANCELED;
-	if ((r < 0 && r != -ECANCELED) || root->above)
-		return r == -ECANCELED ? 0 : r;
+	if (r == -ECANCELED) {
+		search->is_cut = true;
+		r = 0;
+	}
+	if (r < 0 || root->above)
+		return r;
 	ofs_indexer_stats(indexer, &stats);
 	s->index = ofs_indexer_index(indexer);
 	if (!s->index || !stats.caught_up)
 		r = ofs_search_each_file(search, root, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE,
 					 UNINDEXED_MAX, scan_file, s);
 	s->index = NULL;
-	return r == -ECANCELED ? 0 : r;
+	if (r != -ECANCELED)
+		return r;
+	search->is_cut = search->is_cut || ofs_search_is_late(search);
+	return 0;
 }
 
 int ofs_search_scan(struct ofs_search *search)
