@@ -22,7 +22,7 @@
 #define ROOM_TIMEOUT (30 * OFS_NS_PER_S) /* for a writer that found the disk full */
 #define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
 #define DENSE_AGE (2 * 3600 * OFS_NS_PER_S) /* so long unused, content is made dense */
-#define DENSE_DELAY (600 * OFS_NS_PER_S) /* after the start, or when the machine is busy */
+#define DENSE_DELAY (600 * OFS_NS_PER_S) /* after the start, or when machine or disk has no room */
 #define DENSE_PASS (6 * 3600 * OFS_NS_PER_S) /* from the end of one pass to the next */
 #define DENSE_SHARE 288 /* it takes a part in so many of a processor's time: 5 minutes a day */
 
@@ -156,7 +156,7 @@ static int dense_step(struct ofs_store *s)
 	int64_t began = ofs_thread_time(), wait = DENSE_DELAY;
 	int r = 0;
 
-	if (is_machine_at_rest()) {
+	if (!s->reserve.tight && is_machine_at_rest()) {
 		pthread_mutex_lock(&s->cycle);
 		r = ofs_store_densify(s, ofs_store_age(s) - DENSE_AGE);
 		if (r >= 0 && ofs_store_reclaim(s) < 0)
@@ -228,7 +228,7 @@ static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 		return WORK_SCRUB;
 	if (when->now - s->sealer.quiet_since < REPACK_DELAY)
 		return WORK_NONE;
-	if (!s->reserve.tight && s->sealer.dense_at <= ofs_clock_boot())
+	if (s->sealer.dense_at <= ofs_clock_boot())
 		return WORK_DENSE;
 	if (!s->unsettled)
 		return WORK_NONE;

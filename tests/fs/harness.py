@@ -35,6 +35,8 @@ OFFLOAD = os.path.abspath(os.environ.get("OFFLOAD") or SOURCE_ROOT / "build" / "
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 for name in ("OFFLOAD_TASK", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID"):
     os.environ.pop(name, None)
+# A busy machine may keep a daemon from its work for longer than the tools wait by default.
+os.environ["OFFLOAD_TIMEOUT"] = "60"
 SLOW = float(os.environ.get("OFFLOADFS_TEST_SLOW") or 1)
 SANITIZED = bool(os.environ.get("OFFLOADFS_TEST_SANITIZED"))
 JOBS = int(os.environ.get("OFFLOADFS_TEST_JOBS") or 2)

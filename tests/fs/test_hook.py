@@ -233,9 +233,10 @@ def daemon_of(c):
 
 
 @contextlib.contextmanager
-def hung(c):
+def hung(c, patience="2"):
     """Its daemon, as a process, which does not answer meanwhile."""
     daemon = daemon_of(c)
+    c.env["OFFLOAD_TIMEOUT"] = patience
     with stopped(daemon):
         time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
         yield daemon
@@ -262,8 +263,7 @@ def how_long_is_waited_can_be_said(case):
         done = run(OFFLOAD, "slice", "x", "1", env=c.env, check=False)
         assert done.returncode == 2, done
         assert b"OFFLOAD_TIMEOUT is 'soon': it must be a number of seconds from 1" in done.stderr
-        c.env["OFFLOAD_TIMEOUT"] = "1m"
-        with hung(c) as daemon:
+        with hung(c, "1m") as daemon:
             event = json.dumps(c.bash("make", "x\n" * 3000)).encode()
             hook = subprocess.Popen(
                 [OFFLOAD, "hook", "claude-code"],
@@ -361,7 +361,7 @@ def a_hundred_megabytes(case):
                 [OFFLOAD, "hook", "claude-code"],
                 stdin=f,
                 stdout=subprocess.PIPE,
-                env={**c.env, "OFFLOAD_TIMEOUT": "60s"},  # which only a sanitizer makes use of
+                env=c.env,
             )
             said = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)

@@ -48,8 +48,7 @@ def shot(b, name):
 
 
 def put(m, content, *words):
-    patient = {**os.environ, "OFFLOAD_TIMEOUT": "60"}
-    run(OFFLOAD, "put", "-d", m.mnt, *words, input=content, cwd="/", env=patient)
+    run(OFFLOAD, "put", "-d", m.mnt, *words, input=content, cwd="/")
 
 
 @contextlib.contextmanager

@@ -98,6 +98,7 @@ def failures_are_told(case):
 
 @test
 def a_daemon_that_hangs_is_given_up(case):
+    os.environ["OFFLOAD_TIMEOUT"] = "1"
     with case.mount() as m:
         with stopped(m.process.pid):
             answer, _ = call(case, "tasks", {}, code=1)

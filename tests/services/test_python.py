@@ -250,6 +250,7 @@ def the_server_answers_as_the_tool_does(case):
     with case.mount(SEAL_SOON) as m, by_socket(case, m) as remote:
         here, there = Store(case.mnt), remote()
         memory = here.offload(LOG, title="log", category="shell", task="t")
+        m.wait_sealed(os.path.join(case.mnt, memory.path))
         questions = [
             ("memory_fetch", {"memory_id": memory.id, "line_start": 10, "line_end": 20}),
             ("memory_fetch", {"memory_id": memory.path, "byte_offset": 5, "byte_len": 9}),
