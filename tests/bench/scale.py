@@ -313,7 +313,7 @@ def _searching(place, store):
                     answer = f.read()
                 times.append(time.perf_counter() - begin)
             result[query] = times
-            cut = "yes" if b"\noffloadfs: " in answer else "no"
+            cut = "yes" if b"\noffloadfs: " in b"\n" + answer else "no"
             rows.append([query, time_text(times[0]), time_text(statistics.median(times)), cut])
         most = m.memory("VmHWM")
     print("\n  search:")

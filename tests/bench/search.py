@@ -128,5 +128,5 @@ def _ask(m, query):
             answer = f.read()
         times.append(time.perf_counter() - begin)
         hits = answer.count(b"\n")
-        cut += b"\noffloadfs: " in answer
+        cut += b"\noffloadfs: " in b"\n" + answer
     return hits, times, cut
