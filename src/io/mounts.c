@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "io/mounts.h"
 
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/mount.h>
-#include <sys/statvfs.h>
+#include <sys/vfs.h>
 
 #include "io/path.h"
 #include "io/probe.h"
@@ -194,11 +195,14 @@ const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const ch
 
 bool ofs_mount_is_alive(const struct ofs_mount *m)
 {
-	struct statvfs st;
+	struct statfs st;
 
-	/* Unlike stat, this is never answered from the kernel's cache. */
-	if (statvfs(m->point, &st) == 0)
-		return true;
+	/*
+	 * Unlike stat, this is never answered from the kernel's cache. Of another filesystem is the
+	 * folder below a mount that has gone meanwhile.
+	 */
+	if (statfs(m->point, &st) == 0)
+		return st.f_type == FUSE_SUPER_MAGIC;
 	/* The last two: the daemon died while it was asked. */
 	return errno != ENOTCONN && errno != ECONNABORTED && errno != ECANCELED;
 }
