@@ -198,8 +198,8 @@ bool ofs_mount_is_alive(const struct ofs_mount *m)
 	struct statfs st;
 
 	/*
-	 * Unlike stat, this is never answered from the kernel's cache. Of another filesystem is the
-	 * folder below a mount that has gone meanwhile.
+	 * Unlike stat, this is never answered from the kernel's cache. A mount that has gone
+	 * meanwhile leaves the folder below it, of another filesystem.
 	 */
 	if (statfs(m->point, &st) == 0)
 		return st.f_type == FUSE_SUPER_MAGIC;

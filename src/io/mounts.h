@@ -50,12 +50,12 @@ const struct ofs_mount *ofs_mounts_around(const struct ofs_mounts *m, const char
  */
 const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const char *store);
 
-/* False for a mount whose daemon was killed. Waits for one that does not answer. */
+/* False for one that has gone, or whose daemon was killed. Waits for one that does not answer. */
 bool ofs_mount_is_alive(const struct ofs_mount *m);
 
 enum ofs_mount_state {
 	OFS_MOUNT_ALIVE,
-	OFS_MOUNT_DEAD, /* its daemon was killed */
+	OFS_MOUNT_DEAD, /* it has gone, or its daemon was killed */
 	OFS_MOUNT_SILENT, /* its daemon is there and does not answer */
 };
 

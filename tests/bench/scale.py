@@ -11,6 +11,7 @@ import time
 
 import collect
 import large
+import search
 from corpus import SmallFiles, soup
 from harness import OFFLOAD, SOURCE_ROOT
 from measure import (
@@ -305,19 +306,13 @@ def _searching(place, store):
     rows, result = [], {}
     with place.daemon(store, options=(SELDOM,)) as m:
         for query in QUERIES:
-            times = []
-            for again in range(ROUNDS):
-                begin = time.perf_counter()
-                # Blanks make it another name, for which no answer is kept.
-                with open(m("search", query + " " * again), "rb") as f:
-                    answer = f.read()
-                times.append(time.perf_counter() - begin)
+            _, times, cut = search.ask(m, query)
             result[query] = times
-            cut = "yes" if b"\noffloadfs: " in b"\n" + answer else "no"
-            rows.append([query, time_text(times[0]), time_text(statistics.median(times)), cut])
+            first, median = time_text(times[0]), time_text(statistics.median(times))
+            rows.append([query, first, median, "yes" if cut else "no"])
         most = m.memory("VmHWM")
     print("\n  search:")
-    table(["query", "first", f"median of {ROUNDS}", "cut for want of time"], rows)
+    table(["query", "first", f"median of {search.RUNS}", "cut for want of time"], rows)
     print(f"  memory {size_text(most)} at most", flush=True)
     return {"seconds": result, "max_rss": most}
 

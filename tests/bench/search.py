@@ -69,7 +69,7 @@ def measure(options):
             else:
                 m.wait_indexed(len(paths))
             indexing = time.monotonic() - begin
-            figures = {query: _ask(m, query) for query in QUERIES}
+            figures = {query: ask(m, query) for query in QUERIES}
             index = sum(
                 os.stat(os.path.join(m.store, name)).st_blocks * 512
                 for name in os.listdir(m.store)
@@ -117,7 +117,7 @@ def _joined(corpus, out):
     return out
 
 
-def _ask(m, query):
+def ask(m, query):
     """The number of hits, the seconds of each run, and how many answers were cut."""
     times, hits, cut = [], 0, 0
     for i in range(RUNS):
