@@ -424,6 +424,20 @@ ofs_lsn ofs_journal_end(struct ofs_journal *j)
 	return end;
 }
 
+ofs_lsn ofs_journal_durable(struct ofs_journal *j)
+{
+	return j->durable;
+}
+
+int ofs_journal_leap(struct ofs_journal *j, ofs_lsn lsn)
+{
+	OFS_LOCKED(&j->append_lock);
+
+	return lsn % OFS_WAL_ALIGN || lsn < j->newest->end
+		       ? -EINVAL
+		       : journal_add_segment(j, lsn, j->newest->first);
+}
+
 ofs_lsn ofs_journal_begin(struct ofs_journal *j)
 {
 	ofs_lsn begin;

@@ -135,6 +135,16 @@ int ofs_journal_settle(struct ofs_journal *j);
  */
 ofs_lsn ofs_journal_end(struct ofs_journal *j);
 
+/* All before it is known to be synced; records begin there, or the header of a segment. */
+ofs_lsn ofs_journal_durable(struct ofs_journal *j);
+
+/*
+ * Leaves the positions from the end of the log up to `lsn` (a multiple of 8) unused: the next
+ * record lies in a new segment that begins there. A later replay must begin behind them. 0 or
+ * -errno.
+ */
+int ofs_journal_leap(struct ofs_journal *j, ofs_lsn lsn);
+
 /* The start of the oldest segment. */
 ofs_lsn ofs_journal_begin(struct ofs_journal *j);
 

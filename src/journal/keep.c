@@ -5,16 +5,6 @@
 #include "io/file.h"
 #include "journal/segment.h"
 
-static int note_segment(void *arg, const char *name)
-{
-	struct ofs_segment_list *l = arg;
-	ofs_lsn first;
-
-	if (ofs_segment_parse_name(name, &first))
-		ofs_segment_list_append(l, ofs_segment_none(first));
-	return 0;
-}
-
 static int keep_segment(int dirfd, ofs_lsn first, ofs_lsn from, int to)
 {
 	char name[OFS_SEGMENT_NAME_SIZE];
@@ -33,10 +23,9 @@ static int keep_segment(int dirfd, ofs_lsn first, ofs_lsn from, int to)
 int ofs_journal_keep(int dirfd, ofs_lsn from, int to)
 {
 	struct ofs_segment_list l = { 0 };
-	int r = ofs_io_list(dirfd, ".", note_segment, &l);
+	int r = ofs_segment_list_names(&l, dirfd);
 	ptrdiff_t at;
 
-	ofs_segment_list_sort(&l);
 	at = ofs_segment_list_find(&l, from);
 	for (size_t i = at < 0 ? 0 : (size_t)at; i < l.n && r == 0; i++)
 		r = keep_segment(dirfd, l.at[i]->first, from, to);

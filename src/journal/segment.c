@@ -222,6 +222,23 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 	return 0;
 }
 
+static int list_note_name(void *arg, const char *name)
+{
+	ofs_lsn first;
+
+	if (ofs_segment_parse_name(name, &first))
+		ofs_segment_list_append(arg, ofs_segment_none(first));
+	return 0;
+}
+
+int ofs_segment_list_names(struct ofs_segment_list *l, int dirfd)
+{
+	int r = ofs_io_list(dirfd, ".", list_note_name, l);
+
+	ofs_segment_list_sort(l);
+	return r;
+}
+
 void ofs_segment_list_finish(struct ofs_segment_list *l)
 {
 	while (l->n)

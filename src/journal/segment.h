@@ -78,6 +78,9 @@ struct ofs_segment *ofs_segment_none(ofs_lsn first);
  */
 int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
 			  bool read_only, struct ofs_error *err);
+/* The same with first LSNs alone, in order, and no file open. */
+int ofs_segment_list_names(struct ofs_segment_list *l, int dirfd);
+
 void ofs_segment_list_finish(struct ofs_segment_list *l);
 
 /* Takes over the reference; `s` is newer than all others, unless the list is sorted next. */
