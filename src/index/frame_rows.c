@@ -170,12 +170,12 @@ int ofs_index_next_frame(struct ofs_index *ix, uint64_t after, struct ofs_index_
 	return frame_get(ix, OFS_STMT_FRAME_NEXT, after, ret);
 }
 
-int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
-		       void *arg)
+/* Under the lock. */
+static int list_frames(struct ofs_index *ix, enum ofs_index_stmt id, const int64_t *args, size_t n,
+		       int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
 {
-	OFS_DB_LOCKED(&ix->db);
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_db_start(&ix->db, OFS_STMT_FRAME_DUE, OFS_NO_ARGS, &st);
+	int r = ofs_db_start(&ix->db, id, args, n, &st);
 
 	if (r < 0)
 		return r;
@@ -188,6 +188,37 @@ int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct o
 			return r;
 	}
 	return r;
+}
+
+int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
+		       void *arg)
+{
+	OFS_DB_LOCKED(&ix->db);
+
+	return list_frames(ix, OFS_STMT_FRAME_DUE, OFS_NO_ARGS, fn, arg);
+}
+
+/* Where the last extent ends. Under the lock. */
+static int last_end(struct ofs_index *ix, uint32_t *ret_pack, uint64_t *ret_off)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_first(&ix->db, OFS_STMT_EXTENT_LAST, OFS_NO_ARGS, &st);
+
+	*ret_pack = r == 0 ? ofs_column_u32(st, 0) : 0;
+	*ret_off = r == 0 ? ofs_column_u64(st, 1) : 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+int ofs_index_list_unsent(struct ofs_index *ix,
+			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
+{
+	OFS_DB_LOCKED(&ix->db);
+	uint32_t pack;
+	uint64_t off;
+	int r = last_end(ix, &pack, &off);
+
+	return r < 0 ? r
+		     : list_frames(ix, OFS_STMT_FRAME_UNSENT, OFS_ARGS(pack, off), fn, arg);
 }
 
 int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_frame *f, uint64_t *ret_id)

@@ -125,8 +125,10 @@ static int index_upgrade(struct ofs_index *ix, int64_t format)
 		r = ofs_db_exec(&ix->db, ofs_schema_from_3);
 	if (r == 0 && format <= 4)
 		r = ofs_db_exec(&ix->db, ofs_schema_from_4);
-	if (r == 0)
+	if (r == 0 && format <= 5)
 		r = ofs_db_exec(&ix->db, ofs_schema_from_5);
+	if (r == 0)
+		r = ofs_db_exec(&ix->db, ofs_schema_from_6);
 	return ofs_index_end(ix, r);
 }
 
@@ -185,6 +187,7 @@ void ofs_index_close(struct ofs_index *ix)
 	ofs_db_finish(&ix->db);
 	ofs_u64_list_finish(&ix->heirs);
 	ofs_u64_list_finish(&ix->dropped);
+	ofs_bits_finish(&ix->pages);
 	free(ix);
 	errno = saved;
 }

@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/class.h"
 
-#define OFS_INDEX_FORMAT 6
+#define OFS_INDEX_FORMAT 7
 #define OFS_INDEX_FORMAT_OLD 2 /* the oldest that is upgraded when it is opened */
 
 /* A frame with fewer live bytes is worth rewriting together with others. */
@@ -371,6 +371,64 @@ int ofs_index_list_dead(struct ofs_index *ix, uint64_t header, size_t max,
  * of their chunks may still wait for its first reference.
  */
 int ofs_index_delete_dead(struct ofs_index *ix, const struct ofs_index_dead *d);
+
+/*
+ * ---- objects of the remote: copies of parts of the packs
+ */
+
+struct ofs_index_object {
+	uint64_t id;
+	uint32_t epoch, number; /* its name there */
+	uint64_t size; /* the bytes of packs in it */
+};
+
+/* Bytes of a pack, and where in an object they lie. */
+struct ofs_index_extent {
+	uint32_t pack;
+	uint64_t off;
+	uint64_t len;
+	uint64_t at;
+};
+
+/*
+ * Enters an object with its extents; inside a write transaction. -EEXIST: an extent begins where
+ * another one does.
+ */
+int ofs_index_put_object(struct ofs_index *ix, const struct ofs_index_object *object,
+			 const struct ofs_index_extent *extents, size_t n);
+
+/* The extent that holds the byte at `off` of a pack, and its object. -ENOENT: there is none. */
+int ofs_index_find_extent(struct ofs_index *ix, uint32_t pack, uint64_t off,
+			  struct ofs_index_extent *ret, struct ofs_index_object *ret_object);
+
+/* Calls `fn` for each object in the order of their ids, not under the lock, until it returns nonzero. */
+int ofs_index_list_objects(struct ofs_index *ix,
+			   int (*fn)(void *arg, const struct ofs_index_object *o), void *arg);
+
+/*
+ * Calls `fn` for the frames that are alive and lie behind all extents, in the order of their places,
+ * until it returns nonzero, which is returned.
+ */
+int ofs_index_list_unsent(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
+			  void *arg);
+
+/*
+ * ---- the database as pages. While a copy is made nobody may write, so that the file stays what it
+ * is between the calls of `fn`.
+ */
+
+/*
+ * Hands the pages of the database to `fn` as the last commit left them, checksums included: `n`
+ * neighbouring ones from number `first` (1 is the first) at `pages`. All of them, or with `changed`
+ * only those that may differ since ofs_index_pages_copied() was called last. *ret_pages: how many
+ * the database has. A nonzero return of `fn` ends the copy and is returned.
+ */
+int ofs_index_copy_pages(struct ofs_index *ix, bool changed,
+			 int (*fn)(void *arg, uint32_t first, uint32_t n, const uint8_t *pages), void *arg,
+			 uint32_t *ret_pages);
+
+/* The last copy has arrived: what it had need not be copied again unless it changes. */
+void ofs_index_pages_copied(struct ofs_index *ix);
 
 /* The bytes charged to an inode now; commits may move charges. */
 int ofs_index_get_stored(struct ofs_index *ix, uint64_t ino, uint64_t *ret);

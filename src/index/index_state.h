@@ -2,6 +2,7 @@
 /* The index as its parts share it. */
 #pragma once
 
+#include "base/bits.h"
 #include "base/u64_list.h"
 #include "index/db.h"
 #include "index/index.h"
@@ -15,6 +16,7 @@ struct ofs_index {
 	struct ofs_u64_list dropped; /* chunks that lost their last reference since begin */
 	bool changed; /* since the database was last made compact */
 	int changes; /* SQLite's count of them at begin; wraps */
+	struct ofs_bits pages; /* written up to the last copy, and not known to have arrived */
 };
 
 /* The hash of the chunk in block 0; -ENOENT when the file has none. Under the lock. */

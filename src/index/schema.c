@@ -16,6 +16,10 @@ const char ofs_schema_layout[] =
 #define TABLE_LEDGER \
 	"CREATE TABLE ledger(id INTEGER PRIMARY KEY, day INT, results INT, offloaded INT," \
 	" pointers INT, read INT, who BLOB);"
+#define TABLES_OBJECT \
+	"CREATE TABLE object(id INTEGER PRIMARY KEY, epoch INT, number INT, size INT);" \
+	"CREATE TABLE extent(pack INT, off INT, len INT, object INT, at INT," \
+	" PRIMARY KEY(pack, off)) WITHOUT ROWID;"
 #define SIGN_FORMAT "PRAGMA user_version = " STR(OFS_INDEX_FORMAT) ";"
 
 const char ofs_schema_create[] =
@@ -48,6 +52,7 @@ const char ofs_schema_create[] =
 	TABLE_XATTR
 	TABLE_TOMBSTONE
 	TABLE_LEDGER
+	TABLES_OBJECT
 	"PRAGMA application_id = " STR(OFS_INDEX_APPLICATION) ";"
 	SIGN_FORMAT;
 
@@ -73,7 +78,10 @@ const char ofs_schema_from_4[] =
 	"ALTER TABLE meta ADD COLUMN ref_seed INT;";
 
 const char ofs_schema_from_5[] =
-	"ALTER TABLE inode ADD COLUMN tokens INT;"
+	"ALTER TABLE inode ADD COLUMN tokens INT;";
+
+const char ofs_schema_from_6[] =
+	TABLES_OBJECT
 	SIGN_FORMAT;
 /* clang-format on */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the index, format 6.
+ * The tables of the index, format 7.
  *
  * The file header of the database says what it is: application_id is OFS_INDEX_APPLICATION,
  * user_version is OFS_INDEX_FORMAT. Numbers are SQLite integers (unsigned 64-bit ones in two's
@@ -33,6 +33,9 @@
  *   ledger  Sums of tokens by `day` since 1970 and `who`; `id` is a hash of both.
  *   mark    Inodes that were moved to where content lives longer or shorter.
  *   draft   Content that is still in the journal.
+ *   object  An object of the remote (docs/REPLICATION.md) that holds parts of packs, under the name
+ *           `number` of `epoch`; `size` bytes of them.
+ *   extent  `len` bytes of a pack from `off` on lie at `at` of an object.
  *
  * A chunk's share of its frame's bytes is stored*(off+len)/raw - stored*off/raw (each quotient
  * rounded down), so the shares of a frame add up to it exactly. inode.stored is the sum over the
@@ -78,6 +81,7 @@ extern const char ofs_schema_from_2[];
 extern const char ofs_schema_from_3[];
 extern const char ofs_schema_from_4[];
 extern const char ofs_schema_from_5[];
+extern const char ofs_schema_from_6[];
 
 #define OFS_SCHEMA_CHUNK                                                                \
 	"c.id, c.sha, f.pack, f.off, f.stored, f.raw, c.off, c.len, c.lines, c.bearer," \
@@ -185,6 +189,17 @@ extern const char ofs_schema_from_5[];
 	X(FRAME_END, "SELECT off + stored FROM frame INDEXED BY frame_place WHERE pack = ?1" \
 	  " ORDER BY off DESC LIMIT 1") \
 	X(FRAME_DELETE, "DELETE FROM frame WHERE id = ?1") \
+	X(FRAME_UNSENT, "SELECT " OFS_SCHEMA_FRAME " FROM frame INDEXED BY frame_place" \
+	  " WHERE (pack, off) >= (?1, ?2) AND live > 0 ORDER BY pack, off") \
+	X(OBJECT_PUT, "INSERT INTO object(epoch, number, size) VALUES(?1, ?2, ?3)") \
+	X(OBJECT_LIST, "SELECT id, epoch, number, size FROM object WHERE id > ?1" \
+	  " ORDER BY id LIMIT 1") \
+	X(EXTENT_PUT, "INSERT INTO extent(pack, off, len, object, at)" \
+	  " VALUES(?1, ?2, ?3, ?4, ?5)") \
+	X(EXTENT_LAST, "SELECT pack, off + len FROM extent ORDER BY pack DESC, off DESC LIMIT 1") \
+	X(EXTENT_FIND, "SELECT e.off, e.len, e.at, o.epoch, o.number, o.size FROM extent e" \
+	  " CROSS JOIN object o ON o.id = e.object" \
+	  " WHERE e.pack = ?1 AND e.off <= ?2 ORDER BY e.off DESC LIMIT 1") \
 	X(DRAFT_LIST, "SELECT ino, off, len, data_pos, data_len, data_off FROM draft" \
 	  " ORDER BY ino, off") \
 	X(DRAFT_PUT, "INSERT INTO draft(ino, off, len, data_pos, data_len, data_off)" \

@@ -40,6 +40,7 @@ struct vfs_file {
 	const struct vfs_kind *kind;
 	const char *name; /* SQLite keeps it while the file is open */
 	bool paged; /* the database: its pages are checked */
+	struct ofs_bits written; /* pages, since they were taken */
 };
 
 _Thread_local bool ofs_index_vfs_opening;
@@ -210,6 +211,7 @@ static int vfs_write(sqlite3_file *f, const void *buf, int n, sqlite3_int64 off)
 	}
 	memcpy(page, buf, (size_t)page_content(f));
 	ofs_put_le64(page + page_content(f), page_sum(f, page, off));
+	ofs_bits_add(&vfs_file(f)->written, (uint32_t)(off / n) + 1);
 	return vfs_write_raw(f, page, n, off);
 }
 
@@ -243,7 +245,6 @@ static int vfs_sync(sqlite3_file *f, int flags)
 		return vfs_inner(f)->pMethods->method arguments; \
 	}
 
-PASS_ON(vfs_close, xClose, (sqlite3_file *f), (vfs_inner(f)))
 PASS_ON(vfs_size, xFileSize, (sqlite3_file *f, sqlite3_int64 *ret), (vfs_inner(f), ret))
 PASS_ON(vfs_lock, xLock, (sqlite3_file *f, int level), (vfs_inner(f), level))
 PASS_ON(vfs_unlock, xUnlock, (sqlite3_file *f, int level), (vfs_inner(f), level))
@@ -252,6 +253,17 @@ PASS_ON(vfs_control, xFileControl, (sqlite3_file *f, int op, void *arg), (vfs_in
 PASS_ON(vfs_sector_size, xSectorSize, (sqlite3_file *f), (vfs_inner(f)))
 PASS_ON(vfs_characteristics, xDeviceCharacteristics, (sqlite3_file *f), (vfs_inner(f)))
 /* clang-format on */
+
+static int vfs_close(sqlite3_file *f)
+{
+	ofs_bits_finish(&vfs_file(f)->written);
+	return vfs_inner(f)->pMethods->xClose(vfs_inner(f));
+}
+
+struct ofs_bits ofs_index_vfs_take_written(sqlite3_file *f)
+{
+	return ofs_steal(vfs_file(f)->written);
+}
 
 static const sqlite3_io_methods vfs_methods = {
 	.iVersion = 1,

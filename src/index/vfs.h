@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include "base/util.h"
+#include "base/bits.h"
 
 #define OFS_INDEX_VFS "offloadfs"
 #define OFS_FTS_VFS "offloadfs-text"
@@ -34,6 +34,13 @@
 
 /* Set while the calling thread opens an index: damage is then reported by the error, not logged. */
 extern _Thread_local bool ofs_index_vfs_opening;
+
+/*
+ * The pages that were written to the database since the last call. `file` is SQLite's own, of
+ * SQLITE_FCNTL_FILE_POINTER; under the lock of its connection. The caller finishes the set.
+ */
+struct sqlite3_file;
+struct ofs_bits ofs_index_vfs_take_written(struct sqlite3_file *file);
 
 /*
  * Registers the VFS with SQLite, not as the default. After opening a database with it, reserve

@@ -183,6 +183,22 @@ static int read_no_tombstone(void)
 	return r == -ENOENT ? 0 : r < 0 ? r : -EUCLEAN;
 }
 
+static int note_object(void *arg, const struct ofs_index_object *o)
+{
+	return -EUCLEAN;
+}
+
+static int read_no_object(void)
+{
+	struct ofs_index_extent e;
+	struct ofs_index_object o;
+	int r = ofs_index_list_objects(ix, note_object, NULL);
+
+	if (r == 0)
+		r = ofs_index_find_extent(ix, 1, 64, &e, &o);
+	return r == -ENOENT ? 0 : r < 0 ? r : -EUCLEAN;
+}
+
 /* Asks every table and every index. */
 static int read_all(struct census *c, uint64_t end)
 {
@@ -207,6 +223,8 @@ static int read_all(struct census *c, uint64_t end)
 		r = ofs_index_list_dead(ix, 64, 100, note_dead, c);
 	for (uint64_t ino = 2; r == 0 && ino < end; ino++)
 		r = read_file(c, ino);
+	if (r == 0)
+		r = read_no_object();
 	return r == 0 ? read_no_tombstone() : r;
 }
 

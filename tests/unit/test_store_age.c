@@ -209,7 +209,7 @@ Test(store_age, an_index_that_cannot_keep_it_is_told_again)
 }
 
 static const char format_3[] =
-	"DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"
+	"DROP TABLE object; DROP TABLE extent; DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"
 	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"
 	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"
 	"ALTER TABLE meta DROP COLUMN wall_high; ALTER TABLE inode DROP COLUMN used;"
