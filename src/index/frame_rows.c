@@ -198,6 +198,15 @@ int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct o
 	return list_frames(ix, OFS_STMT_FRAME_DUE, OFS_NO_ARGS, fn, arg);
 }
 
+int ofs_index_has_frame(struct ofs_index *ix, uint32_t pack, uint64_t off)
+{
+	OFS_DB_LOCKED(&ix->db);
+	uint64_t id;
+	int r = ofs_db_get_number(&ix->db, OFS_STMT_FRAME_AT, OFS_ARGS(pack, off), &id);
+
+	return r == -ENOENT ? 0 : r < 0 ? r : 1;
+}
+
 /* Where the last extent ends. Under the lock. */
 static int last_end(struct ofs_index *ix, uint32_t *ret_pack, uint64_t *ret_off)
 {

@@ -405,6 +405,9 @@ int ofs_index_find_extent(struct ofs_index *ix, uint32_t pack, uint64_t off,
 int ofs_index_list_objects(struct ofs_index *ix,
 			   int (*fn)(void *arg, const struct ofs_index_object *o), void *arg);
 
+/* 1: a frame begins there; 0: none does. */
+int ofs_index_has_frame(struct ofs_index *ix, uint32_t pack, uint64_t off);
+
 /*
  * Calls `fn` for the frames that are alive and lie behind all extents, in the order of their places,
  * until it returns nonzero, which is returned.

@@ -189,6 +189,7 @@ extern const char ofs_schema_from_6[];
 	X(FRAME_END, "SELECT off + stored FROM frame INDEXED BY frame_place WHERE pack = ?1" \
 	  " ORDER BY off DESC LIMIT 1") \
 	X(FRAME_DELETE, "DELETE FROM frame WHERE id = ?1") \
+	X(FRAME_AT, "SELECT id FROM frame WHERE pack = ?1 AND off = ?2") \
 	X(FRAME_UNSENT, "SELECT " OFS_SCHEMA_FRAME " FROM frame INDEXED BY frame_place" \
 	  " WHERE (pack, off) >= (?1, ?2) AND live > 0 ORDER BY pack, off") \
 	X(OBJECT_PUT, "INSERT INTO object(epoch, number, size) VALUES(?1, ?2, ?3)") \

@@ -69,7 +69,7 @@ static void journal_cut_ahead(struct ofs_journal *j)
 }
 
 /* The append lock is held, or nobody else has the journal yet. */
-static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn prev)
+static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn prev, bool leaps)
 {
 	struct ofs_segment *s;
 	int r;
@@ -78,7 +78,7 @@ static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn pre
 		return -EROFS;
 	journal_cut_ahead(j);
 	pthread_rwlock_wrlock(&j->segments_lock);
-	r = ofs_segment_create(j->dirfd, j->uuid, first, prev, j->durable, &s);
+	r = ofs_segment_create(j->dirfd, j->uuid, first, prev, j->durable, leaps, &s);
 	if (!r) {
 		ofs_segment_list_append(&j->segments, s);
 		j->newest = s;
@@ -135,7 +135,7 @@ static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
 	j->newest = newest;
 	if (newest && newest->sound && newest->end == rc->end && !rc->claim_cut)
 		return 0;
-	r = journal_add_segment(j, rc->end, newest ? newest->first : 0);
+	r = journal_add_segment(j, rc->end, newest ? newest->first : 0, false);
 	if (r == 0 && rc->claim_cut) {
 		r = ofs_io_datasync(j->newest->fd);
 		r = r < 0 ? r : ofs_io_sync(j->dirfd);
@@ -221,7 +221,7 @@ static int journal_make_room(struct ofs_journal *j, uint64_t size)
 	if (used == OFS_SEGMENT_HEADER ||
 	    (used + size <= j->segment_size && s->records < SEGMENT_RECORDS))
 		return 0;
-	return journal_add_segment(j, s->end, s->first);
+	return journal_add_segment(j, s->end, s->first, false);
 }
 
 int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes)
@@ -232,7 +232,8 @@ int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes)
 	OFS_LOCKED(&j->append_lock);
 	used = j->newest->end - j->newest->first - OFS_SEGMENT_HEADER;
 	if (used && used >= bytes)
-		r = j->poisoned ? -EIO : journal_add_segment(j, j->newest->end, j->newest->first);
+		r = j->poisoned ? -EIO
+				: journal_add_segment(j, j->newest->end, j->newest->first, false);
 	return r;
 }
 
@@ -435,7 +436,7 @@ int ofs_journal_leap(struct ofs_journal *j, ofs_lsn lsn)
 
 	return lsn % OFS_WAL_ALIGN || lsn < j->newest->end
 		       ? -EINVAL
-		       : journal_add_segment(j, lsn, j->newest->first);
+		       : journal_add_segment(j, lsn, j->newest->first, true);
 }
 
 ofs_lsn ofs_journal_begin(struct ofs_journal *j)
@@ -614,12 +615,14 @@ int ofs_journal_fault(struct ofs_journal *j)
 	return r;
 }
 
-uint64_t ofs_journal_size(struct ofs_journal *j, uint64_t *ret_records)
+uint64_t ofs_journal_size(struct ofs_journal *j, ofs_lsn from, uint64_t *ret_records)
 {
 	uint64_t size = 0, records = 0;
 
 	pthread_rwlock_rdlock(&j->segments_lock);
 	for (size_t i = 0; i < j->segments.n; i++) {
+		if (j->segments.at[i]->end <= from)
+			continue;
 		size += j->segments.at[i]->end - j->segments.at[i]->first;
 		records += j->segments.at[i]->records;
 	}

@@ -139,9 +139,8 @@ ofs_lsn ofs_journal_end(struct ofs_journal *j);
 ofs_lsn ofs_journal_durable(struct ofs_journal *j);
 
 /*
- * Leaves the positions from the end of the log up to `lsn` (a multiple of 8) unused: the next
- * record lies in a new segment that begins there. A later replay must begin behind them. 0 or
- * -errno.
+ * Leaves the positions from the end of the log up to `lsn` (a multiple of 8) out: the next record
+ * lies in a new segment that begins there. 0 or -errno.
  */
 int ofs_journal_leap(struct ofs_journal *j, ofs_lsn lsn);
 
@@ -191,7 +190,8 @@ bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
 int ofs_journal_fault(struct ofs_journal *j);
 
 /*
- * Bytes that the segments occupy. *ret_records (may be NULL): how many records were appended to
- * them since the log was opened; one segment holds no more than 128 Ki.
+ * Bytes that the segments occupy, but for those that end at `from` or before. *ret_records (may be
+ * NULL): how many records were appended to them since the log was opened; one segment holds no more
+ * than 128 Ki.
  */
-uint64_t ofs_journal_size(struct ofs_journal *j, uint64_t *ret_records);
+uint64_t ofs_journal_size(struct ofs_journal *j, ofs_lsn from, uint64_t *ret_records);

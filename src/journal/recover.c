@@ -293,7 +293,7 @@ static int recover_step(struct recover *re, const struct ofs_segment *next)
 				     "a journal segment between '%s' and '%s' is missing", name,
 				     after);
 	}
-	if (!next->sound || re->pos < next->first)
+	if (!next->sound || (re->pos < next->first && !(next->leaps && re->pos == s->end)))
 		return recover_pass(re);
 	re->at++;
 	re->pos = next->first + OFS_SEGMENT_HEADER;

@@ -9,6 +9,7 @@
 #include "io/file.h"
 #include "journal/wal_record.h"
 
+#define SEGMENT_LEAPS 1u
 #define SEGMENT_SUMMED 56u /* bytes of the header that its checksum covers */
 
 static const uint8_t segment_magic[8] = "OFSjrnl";
@@ -66,7 +67,7 @@ static void segment_cleanup(struct ofs_segment **s)
 }
 
 int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn prev,
-		       ofs_lsn durable, struct ofs_segment **ret)
+		       ofs_lsn durable, bool leaps, struct ofs_segment **ret)
 {
 	OFS_CLEANUP(segment_cleanup) struct ofs_segment *s = segment_alloc(first);
 	uint8_t raw[OFS_SEGMENT_HEADER] = { 0 };
@@ -75,6 +76,7 @@ int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn
 
 	memcpy(raw, segment_magic, sizeof(segment_magic));
 	ofs_put_le32(raw + 8, OFS_SEGMENT_FORMAT);
+	ofs_put_le32(raw + 12, leaps ? SEGMENT_LEAPS : 0);
 	memcpy(raw + 16, uuid, 16);
 	ofs_put_le64(raw + 32, first);
 	ofs_put_le64(raw + 40, prev);
@@ -92,6 +94,7 @@ int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn
 	}
 	s->prev = prev;
 	s->durable = durable;
+	s->leaps = leaps;
 	s->sound = true;
 	atomic_store(&s->end, first + OFS_SEGMENT_HEADER);
 	*ret = ofs_steal(s);
@@ -130,6 +133,7 @@ static int segment_read_header(struct ofs_segment *s, const char *name, const ui
 				     name);
 	if (ofs_get_le64(raw + 32) != s->first)
 		return 0;
+	s->leaps = ofs_get_le32(raw + 12) & SEGMENT_LEAPS;
 	s->prev = ofs_get_le64(raw + 40);
 	s->durable = ofs_get_le64(raw + 48);
 	s->sound = true;

@@ -9,7 +9,7 @@
  *   offset  size
  *        0     8  magic "OFSjrnl\0"
  *        8     4  format version, 1
- *       12     4  zero
+ *       12     4  flags: 1: it leaps, the log before ends where its records end
  *       16    16  uuid of the store
  *       32     8  first LSN
  *       40     8  first LSN of the segment before, or 0
@@ -34,6 +34,7 @@ struct ofs_segment {
 	ofs_lsn prev; /* from the header */
 	ofs_lsn durable; /* from the header */
 	bool sound; /* the header is intact; else prev and durable are 0 */
+	bool leaps; /* from the header: LSNs before it were left out */
 	_Atomic ofs_lsn end; /* grows while this is the newest segment, under the append lock */
 	_Atomic uint32_t records; /* appended since it was opened; under the append lock */
 	ofs_lsn ahead; /* end of the zeros written after `end`, or 0; under the append lock */
@@ -62,7 +63,7 @@ bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_forma
 
 /* Creates the file with its header; nothing is synced. On an error there is no file. */
 int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn prev,
-		       ofs_lsn durable, struct ofs_segment **ret);
+		       ofs_lsn durable, bool leaps, struct ofs_segment **ret);
 
 struct ofs_segment *ofs_segment_ref(struct ofs_segment *s);
 

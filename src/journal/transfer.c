@@ -137,7 +137,7 @@ static int open_segment(int dirfd, const uint8_t uuid[16], ofs_lsn first)
 	r = ofs_io_open(dirfd, name, O_WRONLY, 0);
 	if (r != -ENOENT)
 		return r;
-	r = ofs_segment_create(dirfd, uuid, first, 0, first, &s);
+	r = ofs_segment_create(dirfd, uuid, first, 0, first, false, &s);
 	if (r < 0)
 		return r;
 	ofs_segment_unref(s);

@@ -29,6 +29,9 @@ struct ofs_frame_loc {
 	uint32_t raw;
 };
 
+/* The bytes of a frame are not on this disk, but an object of the remote has them. */
+#define OFS_EAWAY EREMOTE
+
 struct ofs_packset;
 
 /*
@@ -38,6 +41,19 @@ struct ofs_packset;
  */
 struct ofs_packset *ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes);
 void ofs_packset_close(struct ofs_packset *ps);
+
+/*
+ * Parts of packs, or whole ones, may be kept elsewhere: where there is no trace of a frame, what
+ * asks for it is told -OFS_EAWAY. To be called before anything is read.
+ */
+void ofs_packset_expect_away(struct ofs_packset *ps);
+
+/*
+ * Puts bytes of a pack back to where they were, before its committed end; the pack is made if it is
+ * gone. Not durable: they may be away again after a crash. Any thread may call.
+ */
+int ofs_packset_put_back(struct ofs_packset *ps, uint32_t pack, uint64_t off, const void *bytes,
+			 size_t len);
 
 /* A new pack is started when the present one would exceed this. Default 256 MiB. */
 void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes);
@@ -88,7 +104,8 @@ void ofs_packset_committed(struct ofs_packset *ps);
  * Returns the frame, from the cache or from disk. Release it with ofs_frame_unref(). Where frames
  * are read one after the other, the next ones are loaded meanwhile. With `passing`, what others
  * read stays in the cache (see ofs_frame_cache_get()).
- * -EIO when what lies there is not this frame or is damaged; -OFS_EREAD when reading it failed.
+ * -EIO when what lies there is not this frame or is damaged; -OFS_EREAD when reading it failed;
+ * -OFS_EAWAY.
  */
 int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc, bool passing,
 		     struct ofs_frame **ret);

@@ -18,6 +18,7 @@ struct ofs_packset {
 	struct ofs_pack_table table; /* locks itself */
 	struct ofs_frame_cache *cache; /* locks itself */
 	struct ofs_ahead *ahead; /* locks itself */
+	bool away; /* frames may be away; constant once something was read */
 
 	/* The appending thread's alone. */
 	struct ofs_pack *tail_pack; /* the pack being appended to; NULL before the first */
@@ -71,6 +72,11 @@ void ofs_packset_close(struct ofs_packset *ps)
 	pthread_mutex_destroy(&ps->lock);
 	free(ps);
 	errno = saved;
+}
+
+void ofs_packset_expect_away(struct ofs_packset *ps)
+{
+	ps->away = true;
 }
 
 void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes)
@@ -338,6 +344,12 @@ static bool loc_is_possible(const struct ofs_frame_loc *loc)
 	       loc->stored <= OFS_FRAME_STORED_MAX && loc->raw && loc->raw <= OFS_FRAME_RAW_MAX;
 }
 
+/* What was punched, or never was here, reads as zeros or ends before. */
+static bool is_blank(const uint8_t *bytes, ssize_t len)
+{
+	return len < (ssize_t)OFS_FRAME_HEAD || ofs_get_le64(bytes) == 0;
+}
+
 /* Reads and decodes through `bytes`, which hold loc->stored. See packset_expand(). */
 static int expand_through(struct ofs_packset *ps, const struct ofs_frame_loc *loc, uint8_t *bytes,
 			  struct ofs_frame_info *ret_info, uint8_t **ret, uint32_t **ret_lengths)
@@ -347,6 +359,8 @@ static int expand_through(struct ofs_packset *ps, const struct ofs_frame_loc *lo
 	uint8_t *content;
 	int r;
 
+	if (ps->away && (len == -ENOENT || (len >= 0 && is_blank(bytes, len))))
+		return -OFS_EAWAY;
 	/* A pack that is missing or another store's does not come back. */
 	if (len == -ENOENT || len == -EINVAL)
 		return -EIO;
@@ -465,6 +479,25 @@ static void ahead_load(void *arg, const struct ofs_frame_loc *loc)
 	struct ofs_packset *ps = arg;
 
 	ofs_frame_cache_ahead(ps->cache, loc, load_ahead, ps);
+}
+
+int ofs_packset_put_back(struct ofs_packset *ps, uint32_t pack, uint64_t off, const void *bytes,
+			 size_t len)
+{
+	struct ofs_pack *p;
+	int r;
+
+	/* Another thread may be about to make it, too. */
+	do {
+		r = ofs_pack_get(&ps->table, pack, &p);
+		if (r == -ENOENT)
+			r = ofs_pack_create(&ps->table, pack, &p);
+	} while (r == -EEXIST);
+	if (r < 0)
+		return r;
+	r = ofs_io_pwrite(p->fd, bytes, len, off);
+	ofs_pack_put(&ps->table, p);
+	return r;
 }
 
 void ofs_packset_forget(struct ofs_packset *ps, const struct ofs_frame_loc *loc)

@@ -387,6 +387,7 @@ static void init_locks(struct ofs_store *s)
 	pthread_rwlockattr_destroy(&rw);
 	ofs_cond_init(&s->sealer.wake);
 	ofs_cond_init(&s->room.made);
+	ofs_away_init(&s->away);
 }
 
 static void store_destroy(struct ofs_store *s, bool clean)
@@ -416,6 +417,7 @@ static void store_destroy(struct ofs_store *s, bool clean)
 	ofs_u64_list_finish(&s->sealed_files);
 	pthread_cond_destroy(&s->sealer.wake);
 	pthread_cond_destroy(&s->room.made);
+	ofs_away_finish(&s->away);
 	pthread_rwlock_destroy(&s->reclaim);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->reserve.lock);
@@ -444,6 +446,7 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 
 	s->dirfd = s->lockfd = s->journal_fd = s->packs_fd = -1;
 	s->epoch = 1;
+	s->log_held = UINT64_MAX;
 	s->next_version = 1;
 	s->seal_delay_ms = opts->seal_delay_ms;
 	s->scrub_ms = opts->scrub_ms;

@@ -489,13 +489,19 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t ino, uint64_t cookie, bool p
 
 int ofs_store_sync(struct ofs_store *s)
 {
+	int (*hook)(void *arg, ofs_lsn lsn);
+	ofs_lsn end;
 	int r;
 
 	/* Files that were removed are synced without an error, and cut ones grow again. */
 	if (!ofs_store_is_whole(s))
 		return -EIO;
+	end = ofs_journal_end(s->journal);
 	r = ofs_journal_sync(s->journal);
 	if (r < 0)
 		s->sync_error = r;
-	return r;
+	pthread_mutex_lock(&s->lock);
+	hook = s->sync_hook;
+	pthread_mutex_unlock(&s->lock);
+	return r == 0 && hook ? hook(s->sync_arg, end) : r;
 }

@@ -24,7 +24,7 @@
 /* The journal holds more than a `part`th of what it may. */
 static bool is_beyond(struct ofs_store *s, unsigned int part)
 {
-	uint64_t records, size = ofs_journal_size(s->journal, &records);
+	uint64_t records, size = ofs_journal_size(s->journal, s->log_needed, &records);
 
 	return size > s->journal_max / part || records > RECORDS_MAX / part;
 }
@@ -141,7 +141,7 @@ int ofs_store_stats(struct ofs_store *s, struct ofs_store_stats *ret)
 
 	ofs_store_is_whole(s);
 	stats_of_memory(s, ret);
-	ret->journal = ofs_journal_size(s->journal, NULL);
+	ret->journal = ofs_journal_size(s->journal, 0, NULL);
 	r = ofs_packset_disk_usage(s->packs, &ret->packs);
 	return r == 0 ? ofs_index_disk_usage(s->index, &ret->index) : r;
 }

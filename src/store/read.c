@@ -67,12 +67,14 @@ static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t
 /* What else a read does. */
 struct reading {
 	bool passing; /* it leaves in the cache what others read */
+	bool here; /* what is not on this disk is -OFS_EAWAY */
 	uint64_t *ret_version; /* may be NULL */
 	struct ofs_block_state *state; /* damaged parts become zeros and are listed there, or NULL */
 };
 
-static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size,
-			  uint64_t off, struct reading how)
+/* One try; *ret_away: the frame that is not on this disk, with -OFS_EAWAY. */
+static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size, uint64_t off,
+			 struct reading how, struct ofs_frame_loc *ret_away)
 {
 	struct ofs_block_state *state = how.state;
 	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
@@ -85,6 +87,8 @@ static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_
 		const struct ofs_piece *p = &pieces.list[i];
 
 		r = fetch_piece(s, p, how.passing, buf + p->at);
+		if (r == -OFS_EAWAY)
+			*ret_away = ofs_loc_of_chunk(&p->chunk);
 		if (r != -EIO || !state)
 			continue;
 		memset(buf + p->at, 0, p->len);
@@ -96,6 +100,30 @@ static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_
 	}
 	pthread_rwlock_unlock(&s->reclaim);
 	return r < 0 ? r : len;
+}
+
+/* What is brought may be away again before it is read. */
+#define TRIES_MAX 64
+
+static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size,
+			  uint64_t off, struct reading how)
+{
+	struct ofs_frame_loc away;
+	ssize_t r;
+	int brought;
+
+	for (unsigned int i = 0; i < TRIES_MAX; i++) {
+		r = try_range(s, ino, buf, size, off, how, &away);
+		if (r != -OFS_EAWAY || how.here)
+			return r;
+		if (how.state)
+			ofs_block_state_finish(how.state);
+		/* While that takes, no lock is held. */
+		brought = ofs_away_bring(s, &away);
+		if (brought < 0)
+			return brought == -EIO ? -OFS_EREAD : brought;
+	}
+	return -OFS_EREAD;
 }
 
 ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,

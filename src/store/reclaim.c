@@ -85,6 +85,17 @@ static int punch_journal(struct ofs_store *s, ofs_lsn reached)
 	return r;
 }
 
+/*
+ * From where on the log is kept for somebody else, unless that is too much; `lock` held. Whoever
+ * wanted it finds it gone.
+ */
+static ofs_lsn held_from(struct ofs_store *s, ofs_lsn keep)
+{
+	if (s->log_held < keep && (s->reserve.tight || keep - s->log_held > s->log_held_max))
+		s->log_held = UINT64_MAX;
+	return s->log_held;
+}
+
 int ofs_store_trim(struct ofs_store *s, bool idle)
 {
 	uint64_t leftover = idle ? SEGMENT_LEFTOVER_IDLE : SEGMENT_LEFTOVER;
@@ -100,8 +111,10 @@ int ofs_store_trim(struct ofs_store *s, bool idle)
 	pthread_mutex_lock(&s->lock);
 	for (size_t i = 0; i < s->drafts.n; i++)
 		keep = OFS_MIN(keep, ofs_content_map_oldest(&s->drafts.list[i]->content));
+	s->log_needed = keep;
+	keep = OFS_MIN(keep, held_from(s, keep));
 	pthread_mutex_unlock(&s->lock);
-	if (keep == meta.checkpoint && ofs_journal_end(s->journal) == keep)
+	if (s->log_needed == meta.checkpoint && ofs_journal_end(s->journal) == s->log_needed)
 		r = ofs_journal_rotate(s->journal, leftover);
 	/* No room for a new segment: what the old one does not need is given back below. */
 	if (ofs_store_is_full(r) && s->reserve.tight)
@@ -181,6 +194,9 @@ int ofs_store_reclaim(struct ofs_store *s)
 
 	if (r < 0 || meta.unused_from || s->strays)
 		return r;
+	if (s->pins && !s->reserve.tight)
+		return 0;
+	s->pin_broken = s->pins;
 	do {
 		dead.n = 0;
 		r = ofs_index_list_dead(s->index, OFS_PACK_HEADER, DEAD_MAX, note_dead, &dead);

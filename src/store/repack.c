@@ -67,6 +67,12 @@ static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_
 	return rp->error;
 }
 
+/* A frame that cannot be read, or is not here, stays where it is. */
+static bool is_left(int r)
+{
+	return r == -EIO || r == -OFS_EREAD || r == -OFS_EAWAY;
+}
+
 /* ---- marks */
 
 /* Notes the children of a directory, or lists the chunks of a file. */
@@ -108,7 +114,7 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 	r = ofs_packset_read(rp->store->packs, &loc, false, &frame);
 	/* Verifying is for the scrub: here it only stays where it is. */
 	if (r < 0)
-		return r == -EIO || r == -OFS_EREAD ? 0 : r;
+		return is_left(r) ? 0 : r;
 	r = move_chunk(rp, class, &c, ofs_frame_data(frame) + c.off);
 	ofs_frame_unref(frame);
 	return r;
@@ -188,7 +194,7 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 
 	if (r == -EIO)
 		frame_failed(rp, f);
-	if (r == -EIO || r == -OFS_EREAD)
+	if (is_left(r))
 		return 0;
 	if (r < 0)
 		return r;
@@ -295,7 +301,7 @@ static int repack_unused(struct repack *rp, const struct ofs_index_frame *f)
 	if (r == 0)
 		r = ofs_store_compare_frame(rp->store, f, &content, check_unused, rp, &found);
 	/* Damage is for the scrub. */
-	if (r == -EAGAIN || r == -EIO || r == -OFS_EREAD)
+	if (r == -EAGAIN || is_left(r))
 		return 0;
 	return r < 0 ? r : repack_frame(rp, f);
 }

@@ -118,6 +118,8 @@ int ofs_store_scrub(struct ofs_store *s)
 	if (!f.live || f.bad)
 		return 1;
 	r = ofs_store_check_frame(s, &f, &chunks);
+	if (r == -OFS_EAWAY)
+		return 1;
 	if (r < 0 && r != -EIO && r != -OFS_EREAD)
 		return r;
 	if (r < 0)

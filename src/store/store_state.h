@@ -26,6 +26,7 @@
 #include "journal/journal.h"
 #include "pack/pack.h"
 #include "store/age.h"
+#include "store/away.h"
 #include "store/damage.h"
 #include "store/inode.h"
 #include "store/presence.h"
@@ -87,6 +88,8 @@ struct ofs_store {
 	 * committed. Until they are cut off nothing is appended, and no pack is removed. cycle.
 	 */
 	bool strays;
+	unsigned int pins; /* somebody reads frames that may be dead by now; cycle */
+	bool pin_broken; /* some were given back all the same, as the disk was full; cycle */
 	bool uncertain; /* a commit to the index failed: a start may find that it did not; cycle */
 
 	pthread_rwlock_t reclaim;
@@ -95,6 +98,7 @@ struct ofs_store {
 	struct ofs_presence presence;
 	_Atomic(const char *) broken; /* why there are only reads from now on; NULL: it is whole */
 	atomic_bool verifying;
+	struct ofs_away away; /* locks itself */
 
 	pthread_mutex_t lock;
 	/* All guarded by `lock`. */
@@ -127,6 +131,11 @@ struct ofs_store {
 	atomic_int sync_error; /* of the journal; it stays */
 	struct ofs_u64_list changed; /* inodes whose attributes the kernel is to be told of */
 	struct ofs_u64_list sealed_files; /* to be told of: 2 * inode, and 1 for `again` */
+	ofs_lsn log_held; /* the log from there on is wanted elsewhere; UINT64_MAX: none of it */
+	uint64_t log_held_max; /* bytes of it that are kept for that alone */
+	_Atomic ofs_lsn log_needed; /* what lies before is kept for that alone */
+	int (*sync_hook)(void *arg, ofs_lsn lsn);
+	void *sync_arg;
 	uint64_t changes; /* records logged by this run */
 	uint64_t name_changes; /* of those, what changes where something is or how it is labelled */
 	bool unsettled; /* there may be something to repack */

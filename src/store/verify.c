@@ -253,6 +253,8 @@ static int verify_frames(struct verification *v)
 			v->counts.done += f.raw;
 			if (r == -EIO || r == -OFS_EREAD)
 				r = frame_is_bad(v, &f, r);
+			if (r == -OFS_EAWAY)
+				r = 0;
 		}
 		pthread_mutex_unlock(&s->cycle);
 		if (r == 0)

@@ -10,7 +10,7 @@ Test(journal_log, new_log)
 	cr_assert_eq(replayed.n, 0);
 	cr_assert_eq(ofs_journal_begin(journal), 8);
 	cr_assert_eq(ofs_journal_end(journal), 8 + 64);
-	cr_assert_eq(ofs_journal_size(journal, NULL), 64);
+	cr_assert_eq(ofs_journal_size(journal, 0, NULL), 64);
 	cr_assert(segment_exists(8));
 	append_some(1);
 	cr_assert_eq(appended.at[0].lsn, 72);
@@ -68,7 +68,7 @@ Test(journal_log, many_segments)
 	close_journal();
 	open_journal(8);
 	check_replayed(0, 1000, 0);
-	cr_assert_gt(ofs_journal_size(journal, NULL), 1000 * 48);
+	cr_assert_gt(ofs_journal_size(journal, 0, NULL), 1000 * 48);
 }
 
 Test(journal_log, segment_smaller_than_its_records)
@@ -304,12 +304,12 @@ Test(journal_log, trim)
 	ofs_journal_trim(journal, 8);
 	cr_assert_eq(ofs_journal_sweep(journal), 0);
 	cr_assert_eq(ofs_journal_begin(journal), 8);
-	size = ofs_journal_size(journal, NULL);
+	size = ofs_journal_size(journal, 0, NULL);
 	ofs_journal_trim(journal, appended.at[150].lsn);
 	cr_assert_eq(ofs_journal_sweep(journal), 0);
 	cr_assert_leq(ofs_journal_begin(journal), appended.at[150].lsn);
 	cr_assert_gt(ofs_journal_begin(journal), appended.at[100].lsn);
-	cr_assert_lt(ofs_journal_size(journal, NULL), size);
+	cr_assert_lt(ofs_journal_size(journal, 0, NULL), size);
 	for (i = 150; i < 300; i++)
 		cr_assert_eq(check_data(&appended.at[i]), 0);
 	cr_assert_eq(check_data(&appended.at[1]), -EIO);
@@ -440,7 +440,7 @@ Test(journal_log, sync_writes_ahead)
 		cr_assert_leq(ahead(8), 256u << 10);
 	}
 	cr_assert_leq(grown, 20);
-	cr_assert_eq(ofs_journal_size(journal, NULL), ofs_journal_end(journal) - 8);
+	cr_assert_eq(ofs_journal_size(journal, 0, NULL), ofs_journal_end(journal) - 8);
 
 	used = ofs_journal_end(journal) - 8;
 	im = image_load(8);
@@ -563,10 +563,10 @@ Test(journal_log, many_small_records_do_not_stay_in_one_segment)
 	open_journal(8);
 	for (uint64_t i = 0; i <= most; i++)
 		cr_assert_eq(ofs_journal_append(journal, &small, &lsn, NULL), 0);
-	ofs_journal_size(journal, &records);
+	ofs_journal_size(journal, 0, &records);
 	cr_expect_eq(records, most + 1);
 	cr_assert(ofs_journal_can_trim(journal, lsn), "the last one is in a segment of its own");
 	ofs_journal_trim(journal, lsn);
-	ofs_journal_size(journal, &records);
+	ofs_journal_size(journal, 0, &records);
 	cr_expect_eq(records, 1);
 }

@@ -101,7 +101,7 @@ static void *trimmer_run(void *arg)
 			failure->failed = "a trim failed";
 		begin = ofs_journal_begin(journal);
 		if (begin < last || begin > ofs_journal_end(journal) ||
-		    !ofs_journal_size(journal, NULL))
+		    !ofs_journal_size(journal, 0, NULL))
 			failure->failed = "the log's ends are wrong";
 		last = begin;
 	}

@@ -144,6 +144,10 @@ Test(journal_transfer, leap)
 	cr_assert_eq(appended.at[20].lsn, far + 64);
 	cr_assert_eq(ofs_journal_sync(journal), 0);
 	close_journal();
+	open_journal(8);
+	check_replayed(0, 40, 0);
+	cr_assert_eq(damage_count, 0);
+	close_journal();
 	open_journal(far);
 	check_replayed(20, 40, 0);
 	/* What lies before is still read. */

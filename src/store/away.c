@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/away.h"
+
+#include "base/log.h"
+#include "store/store_state.h"
+
+/* Asked for at once: the least, and the most where frames are read one after the other. */
+#define BRING_MIN (UINT64_C(256) << 10)
+#define BRING_MAX (UINT64_C(8) << 20)
+
+void ofs_away_init(struct ofs_away *a)
+{
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->brought, NULL);
+}
+
+void ofs_away_finish(struct ofs_away *a)
+{
+	pthread_cond_destroy(&a->brought);
+	pthread_mutex_destroy(&a->lock);
+}
+
+/* How much to bring from there on: twice as much as last time where that has been read through. */
+static uint64_t plan(struct ofs_away *a, const struct ofs_frame_loc *loc)
+{
+	uint64_t len = BRING_MIN;
+
+	for (unsigned int i = 0; i < OFS_AWAY_STREAMS; i++) {
+		struct ofs_away_range *s = &a->stream[i];
+
+		if (s->pack == loc->pack && loc->off >= s->off &&
+		    loc->off - s->end + BRING_MIN <= 2 * BRING_MIN) {
+			len = OFS_MIN(2 * (s->end - s->off), BRING_MAX);
+			s->pack = 0;
+		}
+	}
+	return OFS_MAX(len, loc->stored);
+}
+
+/* A place for the range, once nobody brings what it begins with; NULL: somebody has brought it. */
+static struct ofs_away_range *take_turn(struct ofs_away *a, const struct ofs_frame_loc *loc)
+{
+	bool waited = false;
+
+	for (;;) {
+		struct ofs_away_range *free_one = NULL;
+		bool same = false;
+
+		for (unsigned int i = 0; i < OFS_AWAY_BUSY; i++) {
+			struct ofs_away_range *b = &a->busy[i];
+
+			if (!b->pack)
+				free_one = b;
+			else if (b->pack == loc->pack && loc->off >= b->off && loc->off < b->end)
+				same = true;
+		}
+		if (waited && !same)
+			return NULL;
+		if (free_one && !same)
+			return free_one;
+		waited = waited || same;
+		pthread_cond_wait(&a->brought, &a->lock);
+	}
+}
+
+/*
+ * Puts the bytes back, unless the frame has died meanwhile: its place may have been given back, and
+ * its pack be gone.
+ */
+static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const uint8_t *bytes,
+		    size_t len)
+{
+	int r;
+
+	pthread_rwlock_rdlock(&s->reclaim);
+	r = ofs_index_has_frame(s->index, loc->pack, loc->off);
+	if (r > 0)
+		r = ofs_packset_put_back(s->packs, loc->pack, loc->off, bytes, len);
+	pthread_rwlock_unlock(&s->reclaim);
+	return r;
+}
+
+/* Brings [range->off, range->end) or, where the extent ends before, the part that it has. */
+static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc,
+		 const struct ofs_away_range *range)
+{
+	OFS_FREE uint8_t *bytes = NULL;
+	struct ofs_index_object object;
+	struct ofs_index_extent e;
+	size_t len;
+	int r = ofs_index_find_extent(s->index, loc->pack, loc->off, &e, &object);
+
+	if (r < 0)
+		return r;
+	len = (size_t)OFS_MIN(range->end - range->off, e.off + e.len - loc->off);
+	if (len < loc->stored)
+		return -EUCLEAN;
+	bytes = malloc(len);
+	if (!bytes)
+		return -ENOMEM;
+	r = s->away.get(s->away.arg, &object, e.at + (loc->off - e.off), bytes, len);
+	return r < 0 ? r : put_back(s, loc, bytes, len);
+}
+
+int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
+{
+	struct ofs_away *a = &s->away;
+	struct ofs_away_range range, *mine;
+	int r;
+
+	if (!a->get)
+		return -EIO;
+	pthread_mutex_lock(&a->lock);
+	mine = take_turn(a, loc);
+	if (mine)
+		*mine = range = (struct ofs_away_range){ loc->pack, loc->off,
+							 loc->off + plan(a, loc) };
+	pthread_mutex_unlock(&a->lock);
+	if (!mine)
+		return 0;
+	r = bring(s, loc, &range);
+	pthread_mutex_lock(&a->lock);
+	if (r == 0)
+		a->stream[a->next_stream++ % OFS_AWAY_STREAMS] = range;
+	mine->pack = 0;
+	pthread_cond_broadcast(&a->brought);
+	pthread_mutex_unlock(&a->lock);
+	if (r < 0)
+		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be had back: %s",
+			loc->pack, (unsigned long long)loc->off, strerror(-r));
+	return r == 0 || r == -ENOMEM ? r : -EIO;
+}

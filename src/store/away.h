@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames that are not on this disk, and bringing them back. */
+#pragma once
+
+#include "base/thread.h"
+#include "pack/pack.h"
+#include "store/replication.h"
+
+#define OFS_AWAY_BUSY 4u /* requests at once */
+#define OFS_AWAY_STREAMS 8u
+
+/* A stretch of a pack. */
+struct ofs_away_range {
+	uint32_t pack; /* 0: none */
+	uint64_t off, end;
+};
+
+/* In the order in which they are brought, neighbours are asked for together. */
+struct ofs_away {
+	ofs_object_get_fn get; /* constant, as `arg`; NULL: nothing is away */
+	void *arg;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t brought;
+	struct ofs_away_range busy[OFS_AWAY_BUSY];
+	struct ofs_away_range stream[OFS_AWAY_STREAMS]; /* what was brought last */
+	unsigned int next_stream; /* the one to replace */
+};
+
+void ofs_away_init(struct ofs_away *a);
+void ofs_away_finish(struct ofs_away *a);
+
+/*
+ * Brings the frame, and often those after it, back to this disk, or waits until another thread has.
+ * No lock is held. 0: reading it may succeed now. -EIO: it cannot be had.
+ */
+int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc);

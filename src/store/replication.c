@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/replication.h"
+
+#include "io/file.h"
+#include "journal/transfer.h"
+#include "pack/frame.h"
+#include "pack/frame_buffer.h"
+#include "store/cycle.h"
+#include "store/store_state.h"
+
+const uint8_t *ofs_store_uuid(const struct ofs_store *s)
+{
+	return s->uuid;
+}
+
+void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg)
+{
+	s->away.get = get;
+	s->away.arg = arg;
+	ofs_packset_expect_away(s->packs);
+}
+
+/* ---- the log */
+
+int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, size_t max, struct ofs_buf *ret,
+			 ofs_lsn *ret_to, ofs_lsn *ret_segment)
+{
+	int r;
+
+	*ret_to = from;
+	if (!ofs_store_is_whole(s))
+		return -EIO;
+	if (ofs_journal_end(s->journal) <= from)
+		return 0;
+	r = ofs_journal_sync(s->journal);
+	if (r < 0)
+		return r;
+	return ofs_journal_export(s->journal_fd, s->uuid, from, ofs_journal_durable(s->journal), max,
+				  ret, ret_to, ret_segment);
+}
+
+ofs_lsn ofs_store_log_end(struct ofs_store *s)
+{
+	return ofs_journal_end(s->journal);
+}
+
+void ofs_store_hold_log(struct ofs_store *s, ofs_lsn lsn, uint64_t max)
+{
+	OFS_LOCKED(&s->lock);
+
+	s->log_held = lsn ? lsn : UINT64_MAX;
+	s->log_held_max = max;
+}
+
+void ofs_store_set_sync_hook(struct ofs_store *s, int (*wait)(void *arg, ofs_lsn lsn), void *arg)
+{
+	OFS_LOCKED(&s->lock);
+
+	s->sync_hook = wait;
+	s->sync_arg = arg;
+}
+
+void ofs_store_depose(struct ofs_store *s, const char *why)
+{
+	ofs_store_break(s, why);
+}
+
+#define INO_LEAP (UINT64_C(1) << 24)
+
+int ofs_store_leap(struct ofs_store *s, ofs_lsn lsn)
+{
+	int r;
+
+	OFS_LOCKED(&s->cycle);
+	r = ofs_journal_sync(s->journal);
+	if (r == 0)
+		r = ofs_journal_leap(s->journal, lsn);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	s->next_ino += INO_LEAP;
+	pthread_mutex_unlock(&s->lock);
+	return ofs_store_checkpoint(s, NULL);
+}
+
+/* ---- snapshots */
+
+void ofs_store_pin_frames(struct ofs_store *s)
+{
+	OFS_LOCKED(&s->cycle);
+
+	s->pins++;
+	s->pin_broken = false;
+}
+
+bool ofs_store_unpin_frames(struct ofs_store *s)
+{
+	OFS_LOCKED(&s->cycle);
+
+	s->pins--;
+	return !s->pin_broken;
+}
+
+struct spans {
+	struct ofs_journal_data *at;
+	size_t n, cap;
+};
+
+static int note_span(void *arg, const struct ofs_index_draft *d)
+{
+	struct spans *l = arg;
+
+	if (d->data_pos > OFS_INDEX_LOST_POS)
+		*ofs_append(l->at, l->n, l->cap) =
+			(struct ofs_journal_data){ d->data_pos, d->data_len };
+	return 0;
+}
+
+static int span_compare(const void *a, const void *b)
+{
+	const struct ofs_journal_data *x = a, *y = b;
+
+	return x->pos < y->pos ? -1 : x->pos > y->pos;
+}
+
+static int copy_span(struct ofs_store *s, struct ofs_snapshot *snap,
+		     const struct ofs_journal_data *d)
+{
+	OFS_FREE uint8_t *bytes = malloc(OFS_MAX(d->len, 1u));
+	ofs_lsn segment;
+	int r = bytes ? ofs_journal_read(s->journal, d, 0, bytes, d->len) : -ENOMEM;
+
+	/* What is damaged here is lost there, too. */
+	if (r < 0)
+		return r == -EIO ? 0 : r;
+	r = ofs_journal_segment_of(s->journal_fd, d->pos, &segment);
+	return r < 0 ? r : snap->draft(snap->arg, segment, d, bytes);
+}
+
+/* What the drafts of the index read, each record once. */
+static int copy_drafts(struct ofs_store *s, struct ofs_snapshot *snap)
+{
+	struct spans l = { 0 };
+	int r = ofs_index_list_drafts(s->index, note_span, &l);
+
+	if (l.n)
+		qsort(l.at, l.n, sizeof(*l.at), span_compare);
+	for (size_t i = 0; i < l.n && r == 0; i++)
+		if (!i || l.at[i].pos != l.at[i - 1].pos)
+			r = copy_span(s, snap, &l.at[i]);
+	free(l.at);
+	return r;
+}
+
+static int take_snapshot(struct ofs_store *s, struct ofs_snapshot *snap)
+{
+	int r = ofs_store_is_whole(s) ? 0 : -EIO;
+
+	if (r == 0 && ofs_store_is_dirty(s))
+		r = ofs_store_checkpoint(s, NULL);
+	if (r == 0)
+		r = ofs_index_get_meta(s->index, &snap->meta);
+	if (r == 0)
+		r = ofs_index_copy_pages(s->index, snap->changed, snap->page_run, snap->arg,
+					 &snap->pages);
+	if (r == 0)
+		r = copy_drafts(s, snap);
+	return r < 0 ? r : ofs_index_list_unsent(s->index, snap->frame, snap->arg);
+}
+
+int ofs_store_begin_snapshot(struct ofs_store *s, struct ofs_snapshot *snap)
+{
+	int r;
+
+	pthread_mutex_lock(&s->cycle);
+	r = take_snapshot(s, snap);
+	if (r == 0) {
+		s->pins++;
+		s->pin_broken = false;
+	}
+	pthread_mutex_unlock(&s->cycle);
+	ofs_store_tell(s);
+	return r;
+}
+
+bool ofs_store_end_snapshot(struct ofs_store *s, bool arrived)
+{
+	if (arrived)
+		ofs_index_pages_copied(s->index);
+	return ofs_store_unpin_frames(s);
+}
+
+int ofs_store_list_unsent(struct ofs_store *s,
+			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
+{
+	return ofs_index_list_unsent(s->index, fn, arg);
+}
+
+int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret)
+{
+	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
+	OFS_FREE uint8_t *bytes = NULL;
+	struct ofs_frame_info info;
+	uint8_t *content;
+	size_t len;
+	int r = ofs_packset_copy(s->packs, &loc, &bytes, &len);
+
+	if (r == 0)
+		r = ofs_frame_decode(bytes, len, f->pack, f->off, &info, &content);
+	if (r < 0)
+		return r;
+	ofs_frame_buffer_put(content, info.raw);
+	if (info.stored != f->stored || len != f->stored)
+		return -EIO;
+	ofs_buf_append(ret, bytes, len);
+	return 0;
+}
+
+int ofs_store_put_object(struct ofs_store *s, const struct ofs_index_object *object,
+			 const struct ofs_index_extent *extents, size_t n)
+{
+	int r;
+
+	OFS_LOCKED(&s->cycle);
+	r = ofs_index_begin(s->index);
+	if (r < 0)
+		return r;
+	return ofs_index_end(s->index, ofs_index_put_object(s->index, object, extents, n));
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the layer that replicates a store needs of it: the log as it grows, the index as a set of
+ * pages, content of the packs, and a way to have content back that is not on this disk. The
+ * functions may be called from any thread, but those of the log and of snapshots from one at a time.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "index/index.h"
+#include "journal/journal.h"
+#include "store/store.h"
+
+const uint8_t *ofs_store_uuid(const struct ofs_store *s);
+
+/* ---- content elsewhere */
+
+/*
+ * Brings `len` bytes from `at` on of those in an object. 0; -ENOENT: there is no such object; any
+ * other error: it cannot be had now. It may take a while, but not for ever.
+ */
+typedef int (*ofs_object_get_fn)(void *arg, const struct ofs_index_object *object, uint64_t at,
+				 void *buf, size_t len);
+
+/* Frames that are not on this disk are had from there. Before anything is read. */
+void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg);
+
+/* ---- the log */
+
+/*
+ * Appends what was logged from `from` on to `ret`, some `max` bytes, durable here by then, as
+ * ofs_journal_export() has it. *ret_to is `from` when there is nothing new. -ESTALE: some of it is
+ * gone; -EUCLEAN: it is damaged.
+ */
+int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, size_t max, struct ofs_buf *ret,
+			 ofs_lsn *ret_to, ofs_lsn *ret_segment);
+
+/* The end of the log now. */
+ofs_lsn ofs_store_log_end(struct ofs_store *s);
+
+/*
+ * Keeps the log from `lsn` on (0: nothing), though the store does not need it, up to `max` bytes
+ * and while there is room on the disk. Then it goes all the same.
+ */
+void ofs_store_hold_log(struct ofs_store *s, ofs_lsn lsn, uint64_t max);
+
+/*
+ * From now on ofs_store_sync() calls `wait` when all before `lsn` is durable here, and returns what
+ * it does. NULL: no more.
+ */
+void ofs_store_set_sync_hook(struct ofs_store *s, int (*wait)(void *arg, ofs_lsn lsn), void *arg);
+
+/*
+ * Goes on in a part of the log, and with numbers of inodes, that nobody has used who may have gone
+ * on from the same state: the log at `lsn`. Nothing else is done with the store meanwhile.
+ */
+int ofs_store_leap(struct ofs_store *s, ofs_lsn lsn);
+
+/* Ends all writing: somebody else has the store now. `why` lives as long as the store. */
+void ofs_store_depose(struct ofs_store *s, const char *why);
+
+/* ---- snapshots */
+
+struct ofs_snapshot {
+	bool changed; /* only pages that may have changed since the last one that arrived */
+	/* Calls in this order; a nonzero return ends the snapshot and is returned. */
+	int (*page_run)(void *arg, uint32_t first, uint32_t n, const uint8_t *pages);
+	/* The data of a record that drafts read, and the segment it lies in. */
+	int (*draft)(void *arg, ofs_lsn segment, const struct ofs_journal_data *data,
+		     const void *bytes);
+	/* Frames behind all extents of the index. */
+	int (*frame)(void *arg, const struct ofs_index_frame *f);
+	void *arg;
+	/* Results. */
+	struct ofs_index_meta meta; /* of the index as it was copied; checkpoint: the log goes on there */
+	uint32_t pages; /* that the index has */
+};
+
+/*
+ * Makes a checkpoint and copies the index as it then is. Sealing and checkpoints wait meanwhile.
+ * Until ofs_store_end_snapshot() no frame is given back, so that those it names can be read; unless
+ * the disk is full: *ret_broken of that says so.
+ */
+int ofs_store_begin_snapshot(struct ofs_store *s, struct ofs_snapshot *snap);
+
+/* `arrived`: the next one need not have again what this one had. False: some frames may be gone. */
+bool ofs_store_end_snapshot(struct ofs_store *s, bool arrived);
+
+/* The same pin for frames alone. */
+void ofs_store_pin_frames(struct ofs_store *s);
+bool ofs_store_unpin_frames(struct ofs_store *s);
+
+/* Frames that lie behind all extents, in the order of their places. */
+int ofs_store_list_unsent(struct ofs_store *s,
+			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
+
+/* Appends the bytes of a frame, verified. */
+int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret);
+
+/* Enters an object that holds these extents, durably. */
+int ofs_store_put_object(struct ofs_store *s, const struct ofs_index_object *object,
+			 const struct ofs_index_extent *extents, size_t n);
