@@ -226,8 +226,7 @@ int ofs_index_list_unsent(struct ofs_index *ix,
 	uint64_t off;
 	int r = last_end(ix, &pack, &off);
 
-	return r < 0 ? r
-		     : list_frames(ix, OFS_STMT_FRAME_UNSENT, OFS_ARGS(pack, off), fn, arg);
+	return r < 0 ? r : list_frames(ix, OFS_STMT_FRAME_UNSENT, OFS_ARGS(pack, off), fn, arg);
 }
 
 int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_frame *f, uint64_t *ret_id)

@@ -8,7 +8,7 @@
 #include "journal/wal_record.h"
 
 /* The whole of any record fits. */
-#define RECORD_MAX                                                                          \
+#define RECORD_MAX \
 	(OFS_WAL_HEADER + OFS_JOURNAL_BODY_MAX + OFS_WAL_SUM + OFS_JOURNAL_DATA_MAX + OFS_WAL_ALIGN)
 
 /*

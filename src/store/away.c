@@ -2,6 +2,7 @@
 #include "store/away.h"
 
 #include "base/log.h"
+#include "pack/frame.h"
 #include "store/store_state.h"
 
 /* Asked for at once: the least, and the most where frames are read one after the other. */
@@ -63,6 +64,21 @@ static struct ofs_away_range *take_turn(struct ofs_away *a, const struct ofs_fra
 	}
 }
 
+/* The bytes that whole frames take, of which the first is `loc`. 0: they are not what they should be. */
+static size_t whole_frames(const struct ofs_frame_loc *loc, const uint8_t *bytes, size_t len)
+{
+	struct ofs_frame_info info;
+	size_t end = 0;
+
+	while (end < len && ofs_frame_parse_head(bytes + end, len - end, loc->pack, loc->off + end,
+						 &info) == 0) {
+		if (info.stored > len - end || (!end && info.stored != loc->stored))
+			break;
+		end += info.stored;
+	}
+	return end;
+}
+
 /*
  * Puts the bytes back, unless the frame has died meanwhile: its place may have been given back, and
  * its pack be gone.
@@ -80,9 +96,8 @@ static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const 
 	return r;
 }
 
-/* Brings [range->off, range->end) or, where the extent ends before, the part that it has. */
-static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc,
-		 const struct ofs_away_range *range)
+/* Brings what it can of the range, whole frames, and sets its end to that. */
+static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc, struct ofs_away_range *range)
 {
 	OFS_FREE uint8_t *bytes = NULL;
 	struct ofs_index_object object;
@@ -99,7 +114,14 @@ static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc,
 	if (!bytes)
 		return -ENOMEM;
 	r = s->away.get(s->away.arg, &object, e.at + (loc->off - e.off), bytes, len);
-	return r < 0 ? r : put_back(s, loc, bytes, len);
+	if (r < 0)
+		return r;
+	/* A part of a frame would be taken for a damaged one. */
+	len = whole_frames(loc, bytes, len);
+	if (!len)
+		return -EUCLEAN;
+	range->end = loc->off + len;
+	return put_back(s, loc, bytes, len);
 }
 
 int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
@@ -113,8 +135,8 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 	pthread_mutex_lock(&a->lock);
 	mine = take_turn(a, loc);
 	if (mine)
-		*mine = range = (struct ofs_away_range){ loc->pack, loc->off,
-							 loc->off + plan(a, loc) };
+		*mine = range =
+			(struct ofs_away_range){ loc->pack, loc->off, loc->off + plan(a, loc) };
 	pthread_mutex_unlock(&a->lock);
 	if (!mine)
 		return 0;

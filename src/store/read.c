@@ -146,9 +146,10 @@ void ofs_block_state_finish(struct ofs_block_state *st)
 }
 
 ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
-			       uint64_t off, uint64_t *ret_version)
+			       uint64_t off, bool here, uint64_t *ret_version)
 {
-	return read_range(s, ino, buf, size, off, (struct reading){ .ret_version = ret_version });
+	return read_range(s, ino, buf, size, off,
+			  (struct reading){ .here = here, .ret_version = ret_version });
 }
 
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off)

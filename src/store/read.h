@@ -22,10 +22,11 @@ static inline struct ofs_frame_loc ofs_loc_of_chunk(const struct ofs_index_chunk
 
 /*
  * Reads regardless of file size limits of the caller; takes the locks itself. `ret_version` may be
- * NULL. -EIO: damaged; -OFS_EREAD: reading it failed.
+ * NULL. -EIO: damaged; -OFS_EREAD: reading it failed. With `here` what is not on this disk is not
+ * brought: -OFS_EAWAY.
  */
 ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
-			       uint64_t off, uint64_t *ret_version);
+			       uint64_t off, bool here, uint64_t *ret_version);
 
 /* A block as it was when it was read. */
 struct ofs_block_state {

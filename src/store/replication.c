@@ -35,8 +35,8 @@ int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, size_t max, struct o
 	r = ofs_journal_sync(s->journal);
 	if (r < 0)
 		return r;
-	return ofs_journal_export(s->journal_fd, s->uuid, from, ofs_journal_durable(s->journal), max,
-				  ret, ret_to, ret_segment);
+	return ofs_journal_export(s->journal_fd, s->uuid, from, ofs_journal_durable(s->journal),
+				  max, ret, ret_to, ret_segment);
 }
 
 ofs_lsn ofs_store_log_end(struct ofs_store *s)

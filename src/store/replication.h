@@ -72,7 +72,8 @@ struct ofs_snapshot {
 	int (*frame)(void *arg, const struct ofs_index_frame *f);
 	void *arg;
 	/* Results. */
-	struct ofs_index_meta meta; /* of the index as it was copied; checkpoint: the log goes on there */
+	struct ofs_index_meta
+		meta; /* of the index as it was copied; checkpoint: the log goes on there */
 	uint32_t pages; /* that the index has */
 };
 

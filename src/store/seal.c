@@ -279,7 +279,8 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 
 		/* A large file takes longer than the end of the daemon, or writers, may wait. */
 		if (!ofs_store_is_stopping(b->store) && !ofs_store_is_pressed(b->store))
-			len = ofs_store_read_version(b->store, f->ino, b->buf, want, off, &version);
+			len = ofs_store_read_version(b->store, f->ino, b->buf, want, off, false,
+						     &version);
 		if (len == -ENOENT || len == -OFS_EREAD || (len >= 0 && version != f->version))
 			len = -ESTALE;
 		r = len < 0 ? (int)len : ofs_sha256_update(b->whole, b->buf, (size_t)len);

@@ -273,8 +273,8 @@ static int read_file(struct verification *v, uint64_t ino, uint64_t size, uint64
 	int r = 0;
 
 	for (off = 0; off < size && r == 0; off += OFS_BLOCK_SIZE) {
-		ssize_t n =
-			ofs_store_read_version(v->store, ino, v->buf, OFS_BLOCK_SIZE, off, &now);
+		ssize_t n = ofs_store_read_version(v->store, ino, v->buf, OFS_BLOCK_SIZE, off, true,
+						   &now);
 
 		if (n >= 0 && now != version)
 			n = -ESTALE;
@@ -309,7 +309,8 @@ static int verify_file(struct verification *v, uint64_t ino, bool draft)
 		report(v, ino, "the content cannot be read: Input/output error", false);
 	else if (r == 0 && digest.has_sha && memcmp(sha, digest.sha, sizeof(sha)) != 0)
 		report(v, ino, "the content does not match its SHA-256", false);
-	return r == -EIO || r == -OFS_EREAD || r == -ESTALE || r == -EUCLEAN ? 0 : r;
+	return r == -EIO || r == -OFS_EREAD || r == -OFS_EAWAY || r == -ESTALE || r == -EUCLEAN ? 0
+												: r;
 }
 
 static int verify_long_files(struct verification *v)

@@ -14,7 +14,9 @@ static char dir[SCRATCH_SIZE];
 static char path[64], copy[64];
 static struct ofs_index *ix;
 static struct ofs_error err;
-static const struct ofs_index_meta fresh = { .uuid = "the store's own", .checkpoint = 8, .next_ino = 2 };
+static const struct ofs_index_meta fresh = { .uuid = "the store's own",
+					     .checkpoint = 8,
+					     .next_ino = 2 };
 
 static void setup(void)
 {
@@ -60,7 +62,8 @@ static int write_run(void *arg, uint32_t first, uint32_t n, const uint8_t *pages
 	struct copying *c = arg;
 	ssize_t len = (ssize_t)n * OFS_INDEX_PAGE_SIZE;
 
-	cr_assert_eq(pwrite(c->fd, pages, (size_t)len, (off_t)(first - 1) * OFS_INDEX_PAGE_SIZE), len);
+	cr_assert_eq(pwrite(c->fd, pages, (size_t)len, (off_t)(first - 1) * OFS_INDEX_PAGE_SIZE),
+		     len);
 	c->pages += n;
 	return 0;
 }

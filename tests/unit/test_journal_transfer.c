@@ -33,9 +33,11 @@ static size_t transfer(ofs_lsn from, ofs_lsn end, size_t max)
 
 	for (; from < end; from = to, n++) {
 		piece.len = 0;
-		cr_assert_eq(ofs_journal_export(dirfd_, uuid, from, end, max, &piece, &to, &segment), 0);
+		cr_assert_eq(
+			ofs_journal_export(dirfd_, uuid, from, end, max, &piece, &to, &segment), 0);
 		cr_assert_eq(to - from, piece.len);
-		cr_assert_eq(ofs_journal_import(otherfd, uuid, segment, from, piece.data, piece.len), 0);
+		cr_assert_eq(
+			ofs_journal_import(otherfd, uuid, segment, from, piece.data, piece.len), 0);
 	}
 	return n;
 }
@@ -112,16 +114,20 @@ Test(journal_transfer, refused)
 	append_some(60);
 	cr_assert_eq(ofs_journal_sync(journal), 0);
 	end = ofs_journal_end(journal);
-	cr_assert_eq(ofs_journal_export(dirfd_, uuid, 8, end, SIZE_MAX / 2, &piece, &to, &segment), 0);
+	cr_assert_eq(ofs_journal_export(dirfd_, uuid, 8, end, SIZE_MAX / 2, &piece, &to, &segment),
+		     0);
 	for (size_t i = 0; i < 3000; i++) {
 		piece.data[i] ^= 1;
 		cr_assert_eq(ofs_journal_import(otherfd, uuid, segment, 8, piece.data, piece.len),
 			     -EUCLEAN, "%zu", i);
 		piece.data[i] ^= 1;
 	}
-	cr_assert_eq(ofs_journal_import(otherfd, uuid, segment, 16, piece.data, piece.len), -EUCLEAN);
-	cr_assert_eq(ofs_journal_import(otherfd, another, segment, 8, piece.data, piece.len), -EUCLEAN);
-	cr_assert_eq(ofs_journal_import(otherfd, uuid, segment, 8, piece.data, piece.len - 8), -EUCLEAN);
+	cr_assert_eq(ofs_journal_import(otherfd, uuid, segment, 16, piece.data, piece.len),
+		     -EUCLEAN);
+	cr_assert_eq(ofs_journal_import(otherfd, another, segment, 8, piece.data, piece.len),
+		     -EUCLEAN);
+	cr_assert_eq(ofs_journal_import(otherfd, uuid, segment, 8, piece.data, piece.len - 8),
+		     -EUCLEAN);
 
 	flip(8, appended.at[40].lsn + 20);
 	piece.len = 0;

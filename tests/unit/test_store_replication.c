@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A store that is put together elsewhere, from what is exported of one, has all of it, and reads
+ * content that is not on its disk from the objects that have it.
+ */
+#include "journal/transfer.h"
+#include "store/replication.h"
+#include "test_store_fixture.h"
+
+#define OBJECTS_MAX 8
+
+/* The remote: objects by number, and what a snapshot and the log bring. */
+static struct ofs_buf objects[OBJECTS_MAX];
+static atomic_uint gets, failing;
+
+static char other[64];
+static int other_fd = -1, index_fd = -1, journal_fd = -1;
+static struct ofs_index_extent late[256]; /* of frames that the snapshot names and no object has */
+static size_t nlate;
+static uint32_t pages_copied;
+
+static void setup_both(void)
+{
+	setup();
+	snprintf(other, sizeof(other), "%s/other", dir);
+	open_store();
+	cr_assert_eq(mkdir(other, 0700), 0);
+	other_fd = open(other, O_RDONLY | O_DIRECTORY);
+	cr_assert_eq(mkdirat(other_fd, "journal", 0700) + mkdirat(other_fd, "packs", 0700), 0);
+	journal_fd = openat(other_fd, "journal", O_RDONLY | O_DIRECTORY);
+	index_fd = openat(other_fd, "index.db", O_RDWR | O_CREAT, 0600);
+	cr_assert_geq(index_fd, 0);
+}
+
+static void teardown_both(void)
+{
+	teardown();
+	close(other_fd);
+	close(journal_fd);
+	close(index_fd);
+	for (size_t i = 0; i < OBJECTS_MAX; i++)
+		ofs_buf_finish(&objects[i]);
+}
+
+TestSuite(store_replication, .init = setup_both, .fini = teardown_both);
+
+static int get_object(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
+		      size_t len)
+{
+	const struct ofs_buf *o = &objects[object->number];
+
+	gets++;
+	if (failing)
+		return -ETIMEDOUT;
+	cr_assert_eq(object->epoch, 1);
+	if (at + len > o->len)
+		return -ENOENT;
+	memcpy(buf, o->data + at, len);
+	return 0;
+}
+
+/* ---- copying */
+
+static int take_pages(void *arg, uint32_t first, uint32_t n, const uint8_t *pages)
+{
+	size_t len = (size_t)n * 1024;
+
+	cr_assert_eq(pwrite(index_fd, pages, len, (off_t)(first - 1) * 1024), (ssize_t)len);
+	pages_copied += n;
+	return 0;
+}
+
+static int take_draft(void *arg, ofs_lsn segment, const struct ofs_journal_data *data,
+		      const void *bytes)
+{
+	return ofs_journal_import_data(journal_fd, ofs_store_uuid(s), segment, data, bytes);
+}
+
+/* Frames go into object `*arg`. */
+static int take_frame(void *arg, const struct ofs_index_frame *f)
+{
+	struct ofs_buf *o = &objects[*(uint32_t *)arg];
+
+	cr_assert_lt(nlate, OFS_ARRAY_SIZE(late));
+	if (nlate && late[nlate - 1].pack == f->pack &&
+	    late[nlate - 1].off + late[nlate - 1].len == f->off)
+		late[nlate - 1].len += f->stored;
+	else
+		late[nlate++] = (struct ofs_index_extent){ f->pack, f->off, f->stored, o->len };
+	return ofs_store_copy_frame(s, f, o);
+}
+
+static void put_late(struct ofs_index *ix, uint32_t number)
+{
+	struct ofs_index_object object = { .epoch = 1,
+					   .number = number,
+					   .size = objects[number].len };
+
+	if (!nlate)
+		return;
+	if (!ix) {
+		cr_assert_eq(ofs_store_put_object(s, &object, late, nlate), 0);
+		return;
+	}
+	cr_assert_eq(ofs_index_begin(ix), 0);
+	cr_assert_eq(ofs_index_put_object(ix, &object, late, nlate), 0);
+	cr_assert_eq(ofs_index_commit(ix), 0);
+}
+
+/* Copies the store; the log goes on at what it returns. */
+static ofs_lsn copy_snapshot(bool changed, uint32_t number)
+{
+	struct ofs_snapshot snap = { .changed = changed,
+				     .page_run = take_pages,
+				     .draft = take_draft,
+				     .frame = take_frame,
+				     .arg = &number };
+
+	nlate = 0;
+	pages_copied = 0;
+	cr_assert_eq(ofs_store_begin_snapshot(s, &snap), 0);
+	cr_assert_eq(ftruncate(index_fd, (off_t)snap.pages * 1024), 0);
+	cr_assert(ofs_store_end_snapshot(s, true));
+	return snap.meta.checkpoint;
+}
+
+static void copy_log(ofs_lsn from)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf log = OFS_BUF_INIT;
+	ofs_lsn to, segment;
+
+	for (;; from = to) {
+		log.len = 0;
+		cr_assert_eq(ofs_store_export_log(s, from, 100000, &log, &to, &segment), 0);
+		if (to == from)
+			break;
+		cr_assert_eq(ofs_journal_import(journal_fd, ofs_store_uuid(s), segment, from,
+						log.data, log.len),
+			     0);
+	}
+	cr_assert_eq(from, ofs_store_log_end(s));
+}
+
+/* The other store is the one that is open from now on; it knows the objects of the snapshot. */
+static void take_other(uint32_t number)
+{
+	struct ofs_error err = { "" };
+	OFS_FREE char *file = ofs_format("%s/index.db", other);
+	struct ofs_index_meta meta;
+	struct ofs_index *ix;
+
+	close_store();
+	cr_assert_eq(ofs_index_open(file, NULL, &err, &ix), 0, "%s", err.text);
+	put_late(ix, number);
+	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
+	meta.pack += 1000;
+	meta.pack_size = OFS_PACK_HEADER;
+	cr_assert_eq(ofs_index_begin(ix), 0);
+	cr_assert_eq(ofs_index_put_meta(ix, &meta), 0);
+	cr_assert_eq(ofs_index_commit(ix), 0);
+	ofs_index_close(ix);
+	snprintf(path, sizeof(path), "%s", other);
+	open_store();
+	ofs_store_set_objects(s, get_object, NULL);
+}
+
+static uint64_t lookup(uint64_t parent, const char *name)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_lookup(s, parent, name, &attr);
+
+	if (r < 0)
+		return 0;
+	ofs_store_forget(s, attr.ino, 1);
+	return attr.ino;
+}
+
+/* ---- cases */
+
+Test(store_replication, elsewhere)
+{
+	uint64_t d = make_dir(OFS_ROOT_INO, "d"), sealed, draft, later, gone, mixed;
+	ofs_lsn from;
+
+	sealed = make_noise(d, "sealed", 3 * MIB, 1);
+	gone = make_noise(d, "gone", 1000, 2);
+	mixed = make_noise(d, "mixed", 2 * BLOCK, 5);
+	seal();
+	draft = make_noise(d, "draft", 200000, 3);
+	put_noise(mixed, 1000, 5000, 6);
+	from = copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	later = make_noise(OFS_ROOT_INO, "later", 300000, 4);
+	put_noise(mixed, 100, 400, 7);
+	remove_file(d, "gone", gone);
+	copy_log(from);
+	take_other(1);
+	cr_assert_eq(lookup(d, "gone"), 0);
+	cr_assert_eq(lookup(OFS_ROOT_INO, "later"), later);
+	cr_assert_eq(gets, 0);
+	expect_noise(later, 0, 300000, 4);
+	expect_noise(draft, 0, 200000, 3);
+	cr_assert_eq(gets, 0);
+	expect_noise(sealed, 0, 3 * MIB, 1);
+	expect_noise(mixed, 100, 400, 7);
+	expect_noise(mixed, 1000, 5000, 6);
+	cr_assert_gt(gets, 0);
+	/* In the order of their places, frames come together. */
+	cr_assert_lt(gets, 8);
+	gets = 0;
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	expect_noise(sealed, 0, 3 * MIB, 1);
+	cr_assert_eq(gets, 0, "what was brought is here");
+	seal();
+	expect_noise(mixed, 1000, 5000, 6);
+}
+
+Test(store_replication, what_changed)
+{
+	uint64_t a, b;
+	uint32_t whole;
+	ofs_lsn from;
+
+	for (unsigned int i = 0; i < 2000; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%u", i);
+		make_in(OFS_ROOT_INO, name);
+	}
+	a = make_noise(OFS_ROOT_INO, "a", MIB, 1);
+	seal();
+	copy_snapshot(false, 1);
+	whole = pages_copied;
+	put_late(NULL, 1);
+	b = make_noise(OFS_ROOT_INO, "b", MIB, 2);
+	seal();
+	from = copy_snapshot(true, 2);
+	cr_assert_lt(pages_copied, whole / 2);
+	cr_assert_gt(nlate, 0);
+	copy_log(from);
+	take_other(2);
+	expect_noise(a, 0, MIB, 1);
+	expect_noise(b, 0, MIB, 2);
+}
+
+Test(store_replication, leap)
+{
+	struct ofs_attr attr;
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", 100000, 1), b;
+	ofs_lsn from = copy_snapshot(false, 1), far;
+
+	make_noise(OFS_ROOT_INO, "b", 1000, 2);
+	copy_log(from);
+	take_other(1);
+	far = ofs_align_up(ofs_store_log_end(s), (uint64_t)1 << 40);
+	cr_assert_eq(ofs_store_leap(s, far), 0);
+	b = make_noise(OFS_ROOT_INO, "c", 1000, 3);
+	cr_assert_gt(b, a + (1 << 24));
+	cr_assert_gt(ofs_store_log_end(s), far);
+	expect_noise(a, 0, 100000, 1);
+	crash_store();
+	expect_noise(a, 0, 100000, 1);
+	expect_noise(b, 0, 1000, 3);
+	cr_assert_eq(ofs_store_getattr(s, b, &attr), 0);
+	seal();
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	expect_noise(a, 0, 100000, 1);
+	expect_noise(b, 0, 1000, 3);
+}
+
+Test(store_replication, nobody_has_it)
+{
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", 100000, 1);
+	uint8_t buf[100];
+	ofs_lsn from;
+
+	seal();
+	from = copy_snapshot(false, 1);
+	copy_log(from);
+	take_other(1);
+	failing = 1;
+	cr_assert_eq(ofs_store_read(s, a, buf, sizeof(buf), 0), -EIO);
+	cr_assert_eq(ofs_store_scan(s, a, buf, sizeof(buf), 0), -EIO);
+	failing = 0;
+	expect_noise(a, 0, 100000, 1);
+}
+
+/* Neither the scrub nor verification nor repacking takes it for damage, or brings it. */
+Test(store_replication, away_is_no_damage)
+{
+	struct ofs_verify how = { .problem = NULL };
+	struct ofs_verify_counts counts;
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", 2 * MIB, 1);
+	uint64_t b = make_noise(OFS_ROOT_INO, "b", 50000, 2);
+	ofs_lsn from;
+
+	seal();
+	from = copy_snapshot(false, 1);
+	copy_log(from);
+	take_other(1);
+	for (unsigned int i = 0; i < 20; i++)
+		cr_assert_geq(ofs_store_scrub(s), 0);
+	cr_assert_eq(ofs_store_repack(s, true), 0);
+	cr_assert_eq(ofs_store_verify(s, &how, &counts), 0);
+	cr_assert_eq(counts.problems, 0);
+	cr_assert_eq(gets, 0);
+	expect_noise(a, 0, 2 * MIB, 1);
+	expect_noise(b, 0, 50000, 2);
+}
+
+static void *read_all(void *arg)
+{
+	expect_noise(*(uint64_t *)arg, 0, 4 * MIB, 1);
+	return NULL;
+}
+
+Test(store_replication, many_readers)
+{
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", 4 * MIB, 1);
+	pthread_t thread[6];
+	ofs_lsn from;
+
+	seal();
+	from = copy_snapshot(false, 1);
+	copy_log(from);
+	take_other(1);
+	for (size_t i = 0; i < 6; i++)
+		cr_assert_eq(pthread_create(&thread[i], NULL, read_all, &a), 0);
+	for (size_t i = 0; i < 6; i++)
+		pthread_join(thread[i], NULL);
+	cr_assert_lt(gets, 24);
+}
+
+Test(store_replication, the_log_is_held)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf log = OFS_BUF_INIT;
+	ofs_lsn from = ofs_store_log_end(s), to, segment;
+
+	ofs_store_hold_log(s, from, 4 * MIB);
+	for (unsigned int i = 0; i < 4; i++) {
+		make_noise(OFS_ROOT_INO, (char[]){ (char)('a' + i), 0 }, MIB / 2, i);
+		seal();
+		cr_assert_eq(ofs_store_trim(s, true), 0);
+	}
+	cr_assert_eq(ofs_store_export_log(s, from, 100 * MIB, &log, &to, &segment), 0);
+	cr_assert_eq(to, ofs_store_log_end(s));
+	/* What is held for others alone is no reason for writers to wait. */
+	cr_assert_lt(ofs_journal_size(s->journal, s->log_needed, NULL), MIB);
+	for (unsigned int i = 4; i < 16; i++) {
+		make_noise(OFS_ROOT_INO, (char[]){ (char)('a' + i), 0 }, MIB / 2, i);
+		seal();
+		cr_assert_eq(ofs_store_trim(s, true), 0);
+	}
+	cr_assert_lt(ofs_journal_size(s->journal, 0, NULL), 5 * MIB);
+	cr_assert_eq(ofs_store_export_log(s, from, MIB, &log, &to, &segment), -ESTALE);
+}
+
+static struct ofs_index_frame frames[64];
+static size_t nframes;
+
+static int note_frame(void *arg, const struct ofs_index_frame *f)
+{
+	frames[nframes++] = *f;
+	return 0;
+}
+
+static size_t readable_frames(void)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf bytes = OFS_BUF_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < nframes; i++)
+		n += ofs_store_copy_frame(s, &frames[i], &bytes) == 0;
+	return n;
+}
+
+Test(store_replication, frames_are_pinned)
+{
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", MIB, 1);
+
+	make_noise(OFS_ROOT_INO, "b", 1000, 2);
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	cr_assert_eq(nframes, 5);
+	ofs_store_pin_frames(s);
+	remove_file(OFS_ROOT_INO, "a", a);
+	seal();
+	cr_assert_eq(readable_frames(), 5);
+	cr_assert(ofs_store_unpin_frames(s));
+	cr_assert_eq(readable_frames(), 5);
+	make_noise(OFS_ROOT_INO, "c", 1000, 3);
+	seal();
+	cr_assert_eq(readable_frames(), 1);
+}
+
+static ofs_lsn waited_for;
+
+static int wait_for(void *arg, ofs_lsn lsn)
+{
+	waited_for = lsn;
+	return *(int *)arg;
+}
+
+Test(store_replication, a_sync_waits)
+{
+	int answer = 0;
+
+	make_noise(OFS_ROOT_INO, "a", 1000, 1);
+	ofs_store_set_sync_hook(s, wait_for, &answer);
+	cr_assert_eq(ofs_store_sync(s), 0);
+	cr_assert_eq(waited_for, ofs_store_log_end(s));
+	answer = -EIO;
+	cr_assert_eq(ofs_store_sync(s), -EIO);
+	ofs_store_set_sync_hook(s, NULL, NULL);
+	cr_assert_eq(ofs_store_sync(s), 0);
+}
+
+Test(store_replication, deposed)
+{
+	struct ofs_create what = { .mode = S_IFREG | 0600 };
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", 1000, 1);
+	struct ofs_attr attr;
+
+	ofs_store_depose(s, "another host has taken over");
+	cr_assert_eq(ofs_store_create(s, OFS_ROOT_INO, "b", &what, &attr), -EIO);
+	cr_assert_eq(ofs_store_sync(s), -EIO);
+	expect_noise(a, 0, 1000, 1);
+}
