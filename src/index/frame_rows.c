@@ -198,6 +198,14 @@ int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct o
 	return list_frames(ix, OFS_STMT_FRAME_DUE, OFS_NO_ARGS, fn, arg);
 }
 
+int ofs_index_list_frames_at(struct ofs_index *ix, uint32_t pack, uint64_t off, uint64_t end,
+			     int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
+{
+	OFS_DB_LOCKED(&ix->db);
+
+	return list_frames(ix, OFS_STMT_FRAME_IN, OFS_ARGS(pack, off, end), fn, arg);
+}
+
 int ofs_index_has_frame(struct ofs_index *ix, uint32_t pack, uint64_t off)
 {
 	OFS_DB_LOCKED(&ix->db);

@@ -405,6 +405,10 @@ int ofs_index_find_extent(struct ofs_index *ix, uint32_t pack, uint64_t off,
 int ofs_index_list_objects(struct ofs_index *ix,
 			   int (*fn)(void *arg, const struct ofs_index_object *o), void *arg);
 
+/* Calls `fn` for the live frames that begin in [off, end) of a pack, in order, until it returns nonzero. */
+int ofs_index_list_frames_at(struct ofs_index *ix, uint32_t pack, uint64_t off, uint64_t end,
+			     int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
+
 /* 1: a frame begins there; 0: none does. */
 int ofs_index_has_frame(struct ofs_index *ix, uint32_t pack, uint64_t off);
 

@@ -36,8 +36,8 @@ int ofs_index_find_extent(struct ofs_index *ix, uint32_t pack, uint64_t off,
 		return r;
 	*ret = (struct ofs_index_extent){ pack, ofs_column_u64(st, 0), ofs_column_u64(st, 1),
 					  ofs_column_u64(st, 2) };
-	*ret_object = (struct ofs_index_object){ 0, ofs_column_u32(st, 3), ofs_column_u32(st, 4),
-						 ofs_column_u64(st, 5) };
+	*ret_object = (struct ofs_index_object){ ofs_column_u64(st, 3), ofs_column_u32(st, 4),
+						 ofs_column_u32(st, 5), ofs_column_u64(st, 6) };
 	return off - ret->off < ret->len ? 0 : -ENOENT;
 }
 

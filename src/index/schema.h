@@ -190,6 +190,8 @@ extern const char ofs_schema_from_6[];
 	  " ORDER BY off DESC LIMIT 1") \
 	X(FRAME_DELETE, "DELETE FROM frame WHERE id = ?1") \
 	X(FRAME_AT, "SELECT id FROM frame WHERE pack = ?1 AND off = ?2") \
+	X(FRAME_IN, "SELECT " OFS_SCHEMA_FRAME " FROM frame INDEXED BY frame_place" \
+	  " WHERE pack = ?1 AND off >= ?2 AND off < ?3 AND live > 0 ORDER BY off") \
 	X(FRAME_UNSENT, "SELECT " OFS_SCHEMA_FRAME " FROM frame INDEXED BY frame_place" \
 	  " WHERE (pack, off) >= (?1, ?2) AND live > 0 ORDER BY pack, off") \
 	X(OBJECT_PUT, "INSERT INTO object(epoch, number, size) VALUES(?1, ?2, ?3)") \
@@ -198,7 +200,7 @@ extern const char ofs_schema_from_6[];
 	X(EXTENT_PUT, "INSERT INTO extent(pack, off, len, object, at)" \
 	  " VALUES(?1, ?2, ?3, ?4, ?5)") \
 	X(EXTENT_LAST, "SELECT pack, off + len FROM extent ORDER BY pack DESC, off DESC LIMIT 1") \
-	X(EXTENT_FIND, "SELECT e.off, e.len, e.at, o.epoch, o.number, o.size FROM extent e" \
+	X(EXTENT_FIND, "SELECT e.off, e.len, e.at, o.id, o.epoch, o.number, o.size FROM extent e" \
 	  " CROSS JOIN object o ON o.id = e.object" \
 	  " WHERE e.pack = ?1 AND e.off <= ?2 ORDER BY e.off DESC LIMIT 1") \
 	X(DRAFT_LIST, "SELECT ino, off, len, data_pos, data_len, data_off FROM draft" \

@@ -304,6 +304,16 @@ int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
 	return 0;
 }
 
+int ofs_io_next_data(int fd, uint64_t off, uint64_t *ret)
+{
+	off_t at = lseek(fd, (off_t)off, SEEK_DATA);
+
+	if (at < 0)
+		return -errno;
+	*ret = (uint64_t)at;
+	return 0;
+}
+
 int ofs_io_is_kept(int fd, uint64_t size)
 {
 	struct statx st;

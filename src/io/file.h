@@ -77,6 +77,9 @@ int ofs_io_allocate(int fd, uint64_t size);
 /* Size in bytes; with `ret_allocated` (may be NULL) also the bytes that the file occupies. */
 int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated);
 
+/* Where the first data from `off` on lies that is no hole; -ENXIO: there is none. */
+int ofs_io_next_data(int fd, uint64_t off, uint64_t *ret);
+
 /* 0; -ESTALE: the file was removed; -ENODATA: it was cut short of `size` bytes. */
 int ofs_io_is_kept(int fd, uint64_t size);
 

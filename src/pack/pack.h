@@ -154,5 +154,14 @@ int ofs_packset_punch(struct ofs_packset *ps, uint32_t pack, uint64_t off, uint6
  */
 int ofs_packset_remove(struct ofs_packset *ps, uint32_t pack);
 
+/*
+ * Calls `fn` for each part of a pack (OFS_PACK_PART) of which there is something on this disk: where
+ * it begins, and when it was read or written last by this set, 0 for never and higher for later. A
+ * nonzero return ends the walk and is returned.
+ */
+int ofs_packset_list_parts(struct ofs_packset *ps,
+			   int (*fn)(void *arg, uint32_t pack, uint64_t off, uint64_t used),
+			   void *arg);
+
 /* Bytes that all packs occupy on disk. */
 int ofs_packset_disk_usage(struct ofs_packset *ps, uint64_t *ret);

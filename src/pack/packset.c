@@ -10,6 +10,7 @@
 #include "pack/frame_buffer.h"
 #include "pack/frame_cache.h"
 #include "pack/pack_table.h"
+#include "pack/pack_use.h"
 
 #define PACK_SIZE_DEFAULT (UINT64_C(256) << 20)
 
@@ -18,6 +19,7 @@ struct ofs_packset {
 	struct ofs_pack_table table; /* locks itself */
 	struct ofs_frame_cache *cache; /* locks itself */
 	struct ofs_ahead *ahead; /* locks itself */
+	struct ofs_pack_use *use; /* locks itself */
 	bool away; /* frames may be away; constant once something was read */
 
 	/* The appending thread's alone. */
@@ -51,6 +53,7 @@ struct ofs_packset *ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t c
 
 	ps->cache = ofs_frame_cache_create(cache_bytes);
 	ps->ahead = ofs_ahead_create(&ahead_ops, ps);
+	ps->use = ofs_pack_use_create();
 	ps->dirfd = dirfd;
 	ps->pack_size = PACK_SIZE_DEFAULT;
 	pthread_mutex_init(&ps->lock, NULL);
@@ -69,6 +72,7 @@ void ofs_packset_close(struct ofs_packset *ps)
 	ofs_pack_table_finish(&ps->table);
 	ofs_frame_cache_destroy(ps->cache);
 	ofs_frame_build_finish(&ps->build);
+	ofs_pack_use_destroy(ps->use);
 	pthread_mutex_destroy(&ps->lock);
 	free(ps);
 	errno = saved;
@@ -294,6 +298,7 @@ int ofs_packset_append_built(struct ofs_packset *ps, struct ofs_frame_build *b,
 		return r;
 	}
 	ps->tail_dirty = true;
+	ofs_pack_use_note(ps->use, pack, off);
 	packset_set_tail(ps, pack, off + stored);
 	*ret = (struct ofs_frame_loc){ pack, off, stored, (uint32_t)b->raw.len };
 	return 0;
@@ -317,6 +322,7 @@ static ssize_t packset_pread(struct ofs_packset *ps, const struct ofs_frame_loc 
 	if (r < 0)
 		return r;
 	n = ofs_io_pread(p->fd, to, loc->stored, loc->off);
+	ofs_pack_use_note(ps->use, loc->pack, loc->off);
 	ofs_pack_put(&ps->table, p);
 	return n;
 }
@@ -496,6 +502,8 @@ int ofs_packset_put_back(struct ofs_packset *ps, uint32_t pack, uint64_t off, co
 	if (r < 0)
 		return r;
 	r = ofs_io_pwrite(p->fd, bytes, len, off);
+	for (uint64_t at = off; at < off + len; at += OFS_PACK_PART)
+		ofs_pack_use_note(ps->use, pack, at);
 	ofs_pack_put(&ps->table, p);
 	return r;
 }
@@ -568,8 +576,47 @@ int ofs_packset_remove(struct ofs_packset *ps, uint32_t pack)
 	if (r < 0)
 		return r;
 	ofs_pack_table_forget(&ps->table, pack, pack);
+	ofs_pack_use_forget(ps->use, pack);
 	ofs_frame_cache_drop(ps->cache, pack, 0, UINT64_MAX);
 	return 0;
+}
+
+struct parts {
+	struct ofs_packset *ps;
+	int (*fn)(void *arg, uint32_t pack, uint64_t off, uint64_t used);
+	void *arg;
+};
+
+static int list_parts_of(void *arg, const char *name)
+{
+	struct parts *parts = arg;
+	uint32_t pack = ofs_pack_number(name);
+	uint64_t off = OFS_PACK_HEADER;
+	struct ofs_pack *p;
+	int r = pack ? ofs_pack_get(&parts->ps->table, pack, &p) : -ENOENT;
+
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? 0 : r;
+	while ((r = ofs_io_next_data(p->fd, off, &off)) == 0) {
+		uint64_t part = off / OFS_PACK_PART * OFS_PACK_PART;
+
+		r = parts->fn(parts->arg, pack, part,
+			      ofs_pack_use_last(parts->ps->use, pack, part));
+		if (r)
+			break;
+		off = part + OFS_PACK_PART;
+	}
+	ofs_pack_put(&parts->ps->table, p);
+	return r == -ENXIO ? 0 : r;
+}
+
+int ofs_packset_list_parts(struct ofs_packset *ps,
+			   int (*fn)(void *arg, uint32_t pack, uint64_t off, uint64_t used),
+			   void *arg)
+{
+	struct parts parts = { ps, fn, arg };
+
+	return ofs_io_list(ps->dirfd, ".", list_parts_of, &parts);
 }
 
 struct usage {

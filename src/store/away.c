@@ -81,14 +81,14 @@ static size_t whole_frames(const struct ofs_frame_loc *loc, const uint8_t *bytes
 
 /*
  * Puts the bytes back, unless the frame has died meanwhile: its place may have been given back, and
- * its pack be gone.
+ * its pack be gone. Nobody reads meanwhile, who would find half of a frame.
  */
 static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const uint8_t *bytes,
 		    size_t len)
 {
 	int r;
 
-	pthread_rwlock_rdlock(&s->reclaim);
+	pthread_rwlock_wrlock(&s->reclaim);
 	r = ofs_index_has_frame(s->index, loc->pack, loc->off);
 	if (r > 0)
 		r = ofs_packset_put_back(s->packs, loc->pack, loc->off, bytes, len);
@@ -151,4 +151,23 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be had back: %s",
 			loc->pack, (unsigned long long)loc->off, strerror(-r));
 	return r == 0 || r == -ENOMEM ? r : -EIO;
+}
+
+bool ofs_away_discard(struct ofs_store *s, const struct ofs_frame_loc *loc)
+{
+	struct ofs_index_object object;
+	struct ofs_index_extent e;
+	int r;
+
+	if (!s->away.get || ofs_index_find_extent(s->index, loc->pack, loc->off, &e, &object) < 0)
+		return false;
+	pthread_rwlock_wrlock(&s->reclaim);
+	r = ofs_packset_punch(s->packs, loc->pack, loc->off, loc->stored);
+	pthread_rwlock_unlock(&s->reclaim);
+	if (r == 0)
+		ofs_log(LOG_WARNING,
+			"packs/%08x.pack: the frame at %llu is damaged here, and is had from the "
+			"remote",
+			loc->pack, (unsigned long long)loc->off);
+	return r == 0;
 }

@@ -34,3 +34,9 @@ void ofs_away_finish(struct ofs_away *a);
  * No lock is held. 0: reading it may succeed now. -EIO: it cannot be had.
  */
 int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc);
+
+/*
+ * Gives back a frame that is damaged here, if an object has it: true, it is away now. No lock of the
+ * store is held but `cycle`.
+ */
+bool ofs_away_discard(struct ofs_store *s, const struct ofs_frame_loc *loc);

@@ -72,7 +72,7 @@ struct reading {
 	struct ofs_block_state *state; /* damaged parts become zeros and are listed there, or NULL */
 };
 
-/* One try; *ret_away: the frame that is not on this disk, with -OFS_EAWAY. */
+/* One try; *ret_away: the frame that is not on this disk (-OFS_EAWAY) or damaged (-EIO). */
 static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size, uint64_t off,
 			 struct reading how, struct ofs_frame_loc *ret_away)
 {
@@ -87,7 +87,7 @@ static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t
 		const struct ofs_piece *p = &pieces.list[i];
 
 		r = fetch_piece(s, p, how.passing, buf + p->at);
-		if (r == -OFS_EAWAY)
+		if ((r == -OFS_EAWAY || r == -EIO) && p->kind == OFS_PIECE_CHUNK)
 			*ret_away = ofs_loc_of_chunk(&p->chunk);
 		if (r != -EIO || !state)
 			continue;
@@ -113,7 +113,10 @@ static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_
 	int brought;
 
 	for (unsigned int i = 0; i < TRIES_MAX; i++) {
+		away.pack = 0;
 		r = try_range(s, ino, buf, size, off, how, &away);
+		if (r == -EIO && away.pack && ofs_away_discard(s, &away))
+			r = -OFS_EAWAY;
 		if (r != -OFS_EAWAY || how.here)
 			return r;
 		if (how.state)

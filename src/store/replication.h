@@ -25,6 +25,13 @@ typedef int (*ofs_object_get_fn)(void *arg, const struct ofs_index_object *objec
 /* Frames that are not on this disk are had from there. Before anything is read. */
 void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg);
 
+/*
+ * Gives back what objects with an id up to `durable` have, used longest ago first, until packs take
+ * `keep` bytes on this disk; *ret_left is what they take then. Nothing while frames are pinned.
+ */
+int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable,
+			   uint64_t *ret_left);
+
 /* ---- the log */
 
 /*

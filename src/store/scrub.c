@@ -97,6 +97,12 @@ int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r == -ENOENT)
 		return 0;
+	if (r == -EIO) {
+		struct ofs_frame_loc loc = ofs_loc_of_frame(&now);
+
+		if (ofs_away_discard(s, &loc))
+			r = -OFS_EAWAY;
+	}
 	if ((r == 0 || r == -EIO) && now.bad != (r < 0))
 		remember(s, f->id, r < 0);
 	return r;

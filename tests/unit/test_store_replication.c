@@ -428,3 +428,161 @@ Test(store_replication, deposed)
 	cr_assert_eq(ofs_store_sync(s), -EIO);
 	expect_noise(a, 0, 1000, 1);
 }
+
+/* ---- eviction */
+
+static uint64_t disk_of_packs(void)
+{
+	struct ofs_store_stats stats;
+
+	cr_assert_eq(ofs_store_stats(s, &stats), 0);
+	return stats.packs;
+}
+
+static uint64_t evict(uint64_t keep, uint64_t durable)
+{
+	uint64_t left;
+
+	cr_assert_eq(ofs_store_evict_frames(s, keep, durable, &left), 0);
+	cr_assert_eq(left, disk_of_packs());
+	return left;
+}
+
+Test(store_replication, eviction)
+{
+	uint64_t files[8], unsent, kept = 6 * MIB;
+
+	ofs_store_set_objects(s, get_object, NULL);
+	for (unsigned int i = 0; i < 8; i++) {
+		files[i] = make_noise(OFS_ROOT_INO, (char[]){ (char)('a' + i), 0 }, MIB, i);
+		seal();
+	}
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	unsent = make_noise(OFS_ROOT_INO, "unsent", MIB, 99);
+	seal();
+	cr_assert_gt(disk_of_packs(), 9 * MIB);
+	/* No checkpoint elsewhere has it yet. */
+	cr_assert_gt(evict(0, 0), 9 * MIB);
+	/* What was used last stays, and what was read ahead for it. */
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	expect_noise(files[2], 0, MIB, 2);
+	cr_assert_leq(evict(kept, 1), kept);
+	gets = 0;
+	expect_noise(files[2], 0, MIB, 2);
+	cr_assert_eq(gets, 0);
+	for (unsigned int i = 0; i < 8; i++)
+		expect_noise(files[i], 0, MIB, i);
+	cr_assert_gt(gets, 0);
+	cr_assert_lt(gets, 30, "%u", gets);
+	/* Everything that an object has goes, and comes back; nothing else does. */
+	cr_assert_lt(evict(0, 1), 2 * MIB);
+	failing = 1;
+	expect_noise(unsent, 0, MIB, 99);
+	failing = 0;
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	for (unsigned int i = 0; i < 8; i++)
+		expect_noise(files[i], 0, MIB, i);
+}
+
+Test(store_replication, pinned_frames_stay)
+{
+	uint64_t before;
+
+	make_noise(OFS_ROOT_INO, "a", 2 * MIB, 1);
+	seal();
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	before = disk_of_packs();
+	ofs_store_pin_frames(s);
+	cr_assert_eq(evict(0, 1), before);
+	cr_assert(ofs_store_unpin_frames(s));
+	cr_assert_lt(evict(0, 1), before / 2);
+}
+
+struct endless {
+	uint64_t ino[4];
+	atomic_bool stop;
+};
+
+static void *read_endlessly(void *arg)
+{
+	struct endless *e = arg;
+
+	for (unsigned int i = 0; !e->stop; i = (i + 1) % 4)
+		expect_noise(e->ino[i], 0, MIB, i);
+	return NULL;
+}
+
+/* Whoever reads meanwhile gets the right bytes. */
+Test(store_replication, eviction_and_readers)
+{
+	struct endless e = { .stop = false };
+	pthread_t thread[3];
+	uint64_t left;
+
+	ofs_store_set_objects(s, get_object, NULL);
+	for (unsigned int i = 0; i < 4; i++)
+		e.ino[i] = make_noise(OFS_ROOT_INO, (char[]){ (char)('a' + i), 0 }, MIB, i);
+	seal();
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	for (size_t i = 0; i < 3; i++)
+		cr_assert_eq(pthread_create(&thread[i], NULL, read_endlessly, &e), 0);
+	for (unsigned int i = 0; i < 100; i++)
+		cr_assert_eq(ofs_store_evict_frames(s, 0, 1, &left), 0);
+	e.stop = true;
+	for (size_t i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* Overwrites a byte in the middle of each frame on this disk. */
+static void damage_packs(void)
+{
+	for (size_t i = 0; i < nframes; i++) {
+		char name[400];
+		uint8_t byte;
+		int fd;
+
+		snprintf(name, sizeof(name), "%s/packs/%08x.pack", path, frames[i].pack);
+		fd = open(name, O_RDWR);
+		cr_assert_geq(fd, 0);
+		cr_assert_eq(pread(fd, &byte, 1, (off_t)frames[i].off + frames[i].stored / 2), 1);
+		byte ^= 1;
+		cr_assert_eq(pwrite(fd, &byte, 1, (off_t)frames[i].off + frames[i].stored / 2), 1);
+		close(fd);
+	}
+}
+
+/* As when power fails while frames are given back. */
+Test(store_replication, damage_here_is_mended)
+{
+	struct ofs_verify how = { .problem = NULL };
+	struct ofs_verify_counts counts;
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", 2 * MIB, 1);
+
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	damage_packs();
+	expect_noise(a, 0, 2 * MIB, 1);
+	cr_assert_gt(gets, 0);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	gets = 0;
+	expect_noise(a, 0, 2 * MIB, 1);
+	cr_assert_eq(gets, 0);
+	damage_packs();
+	cr_assert_eq(ofs_store_verify(s, &how, &counts), 0);
+	cr_assert_eq(counts.problems, 0);
+	cr_assert_eq(gets, 0);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	expect_noise(a, 0, 2 * MIB, 1);
+	cr_assert_gt(gets, 0);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeping less on this disk than the store holds: what an object of the remote has is given back,
+ * what was used longest ago first.
+ */
+#include "store/cycle.h"
+
+#include "pack/pack_use.h"
+#include "store/read.h"
+#include "store/replication.h"
+#include "store/store_state.h"
+
+struct part {
+	uint32_t pack;
+	uint64_t off;
+	uint64_t used;
+};
+
+struct part_list {
+	struct part *at;
+	size_t n, cap;
+};
+
+static int note_part(void *arg, uint32_t pack, uint64_t off, uint64_t used)
+{
+	struct part_list *l = arg;
+
+	*ofs_append(l->at, l->n, l->cap) = (struct part){ pack, off, used };
+	return 0;
+}
+
+static int part_compare(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	if (x->used != y->used)
+		return x->used < y->used ? -1 : 1;
+	if (x->pack != y->pack)
+		return x->pack < y->pack ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+struct frame_list {
+	struct ofs_index_frame *at;
+	size_t n, cap;
+};
+
+static int note_frame(void *arg, const struct ofs_index_frame *f)
+{
+	struct frame_list *l = arg;
+
+	*ofs_append(l->at, l->n, l->cap) = *f;
+	return 0;
+}
+
+/* 1: an object up to `durable` has the frame; 0: none; or -errno. */
+static int is_elsewhere(struct ofs_store *s, const struct ofs_index_frame *f, uint64_t durable)
+{
+	struct ofs_index_object object;
+	struct ofs_index_extent e;
+	int r = ofs_index_find_extent(s->index, f->pack, f->off, &e, &object);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return object.id <= durable && e.off + e.len - f->off >= f->stored;
+}
+
+/* Gives back the frames that begin in the part; *freed grows by what they take. */
+static int evict_part(struct ofs_store *s, const struct part *p, uint64_t durable, uint64_t *freed)
+{
+	struct frame_list l = { 0 };
+	uint64_t off = 0, end = 0; /* of the frames together that are to go next */
+	int r = ofs_index_list_frames_at(s->index, p->pack, p->off, p->off + OFS_PACK_PART,
+					 note_frame, &l);
+
+	for (size_t i = 0; i <= l.n && r == 0; i++) {
+		int go = i < l.n ? is_elsewhere(s, &l.at[i], durable) : 0;
+
+		if (go < 0)
+			r = go;
+		if (go > 0 && end == l.at[i].off) {
+			end += l.at[i].stored;
+			continue;
+		}
+		if (r == 0 && off < end) {
+			pthread_rwlock_wrlock(&s->reclaim);
+			r = ofs_packset_punch(s->packs, p->pack, off, end - off);
+			pthread_rwlock_unlock(&s->reclaim);
+			*freed += end - off;
+		}
+		off = go > 0 ? l.at[i].off : 0;
+		end = go > 0 ? off + l.at[i].stored : 0;
+	}
+	free(l.at);
+	return r;
+}
+
+int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *ret_left)
+{
+	struct part_list l = { 0 };
+	uint64_t used = 0, freed = 0;
+	int r;
+
+	OFS_LOCKED(&s->cycle);
+	r = ofs_packset_disk_usage(s->packs, &used);
+	if (r == 0 && used > keep && !s->pins)
+		r = ofs_packset_list_parts(s->packs, note_part, &l);
+	if (l.n)
+		qsort(l.at, l.n, sizeof(*l.at), part_compare);
+	for (size_t i = 0; i < l.n && r == 0 && used - OFS_MIN(freed, used) > keep; i++)
+		r = evict_part(s, &l.at[i], durable, &freed);
+	free(l.at);
+	if (r == 0 && freed)
+		r = ofs_packset_disk_usage(s->packs, &used);
+	*ret_left = used;
+	return r;
+}
