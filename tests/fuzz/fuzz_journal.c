@@ -287,7 +287,7 @@ static void check_bytes(struct fuzz_input *in, bool sound_header)
 
 		memset(bytes, 0, OFS_SEGMENT_HEADER);
 		if (sound_header) {
-			FUZZ_ASSERT(ofs_segment_create(dirfd_, uuid, first, prev, 0, &s) == 0);
+			FUZZ_ASSERT(ofs_segment_create(dirfd_, uuid, first, prev, 0, false, &s) == 0);
 			FUZZ_ASSERT(pread(s->fd, bytes, OFS_SEGMENT_HEADER, 0) ==
 				    OFS_SEGMENT_HEADER);
 			ofs_segment_unref(s);

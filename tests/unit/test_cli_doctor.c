@@ -84,7 +84,7 @@ Test(cli_doctor, a_sound_store)
 	expect("store", OFS_FINE, "store");
 	cr_expect_eq(ofs_findings_count(OFS_PROBLEM), 0);
 	expect("lock", OFS_FINE, "nobody");
-	expect("format", OFS_FINE, "6");
+	expect("format", OFS_FINE, "7");
 	expect("config", OFS_FINE, "no config.ini");
 	expect("journal", OFS_FINE, "2.1 GB at most: then writers wait");
 	cr_expect_null(ofs_findings_get("owner"));
