@@ -401,11 +401,11 @@ int ofs_index_put_object(struct ofs_index *ix, const struct ofs_index_object *ob
 int ofs_index_find_extent(struct ofs_index *ix, uint32_t pack, uint64_t off,
 			  struct ofs_index_extent *ret, struct ofs_index_object *ret_object);
 
-/* Calls `fn` for each object in the order of their ids, not under the lock, until it returns nonzero. */
+/* Calls `fn`, not under the lock, for each object in the order of ids until it returns nonzero. */
 int ofs_index_list_objects(struct ofs_index *ix,
 			   int (*fn)(void *arg, const struct ofs_index_object *o), void *arg);
 
-/* Calls `fn` for the live frames that begin in [off, end) of a pack, in order, until it returns nonzero. */
+/* Calls `fn` for the live frames that begin in [off, end) of a pack until it returns nonzero. */
 int ofs_index_list_frames_at(struct ofs_index *ix, uint32_t pack, uint64_t off, uint64_t end,
 			     int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
 

@@ -75,6 +75,6 @@ void ofs_index_pages_copied(struct ofs_index *ix)
 {
 	OFS_DB_LOCKED(&ix->db);
 
-	/* What was written meanwhile is still with the VFS. */
+	/* The VFS has noted the pages written since the copy. */
 	ofs_bits_finish(&ix->pages);
 }

@@ -156,8 +156,8 @@ int ofs_packset_remove(struct ofs_packset *ps, uint32_t pack);
 
 /*
  * Calls `fn` for each part of a pack (OFS_PACK_PART) of which there is something on this disk: where
- * it begins, and when it was read or written last by this set, 0 for never and higher for later. A
- * nonzero return ends the walk and is returned.
+ * it begins, and when it was read or written last by this set, 0 for never and higher for later
+ * (only noted after ofs_packset_expect_away()). A nonzero return ends the walk and is returned.
  */
 int ofs_packset_list_parts(struct ofs_packset *ps,
 			   int (*fn)(void *arg, uint32_t pack, uint64_t off, uint64_t used),

@@ -83,6 +83,13 @@ void ofs_packset_expect_away(struct ofs_packset *ps)
 	ps->away = true;
 }
 
+/* Only what may be away is ever chosen by its use. */
+static void note_use(struct ofs_packset *ps, uint32_t pack, uint64_t off)
+{
+	if (ps->away)
+		ofs_pack_use_note(ps->use, pack, off);
+}
+
 void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes)
 {
 	OFS_LOCKED(&ps->lock);
@@ -298,7 +305,7 @@ int ofs_packset_append_built(struct ofs_packset *ps, struct ofs_frame_build *b,
 		return r;
 	}
 	ps->tail_dirty = true;
-	ofs_pack_use_note(ps->use, pack, off);
+	note_use(ps, pack, off);
 	packset_set_tail(ps, pack, off + stored);
 	*ret = (struct ofs_frame_loc){ pack, off, stored, (uint32_t)b->raw.len };
 	return 0;
@@ -322,7 +329,7 @@ static ssize_t packset_pread(struct ofs_packset *ps, const struct ofs_frame_loc 
 	if (r < 0)
 		return r;
 	n = ofs_io_pread(p->fd, to, loc->stored, loc->off);
-	ofs_pack_use_note(ps->use, loc->pack, loc->off);
+	note_use(ps, loc->pack, loc->off);
 	ofs_pack_put(&ps->table, p);
 	return n;
 }
@@ -350,7 +357,7 @@ static bool loc_is_possible(const struct ofs_frame_loc *loc)
 	       loc->stored <= OFS_FRAME_STORED_MAX && loc->raw && loc->raw <= OFS_FRAME_RAW_MAX;
 }
 
-/* What was punched, or never was here, reads as zeros or ends before. */
+/* A frame that was punched, or was never written here: zeros, or the end of the file. */
 static bool is_blank(const uint8_t *bytes, ssize_t len)
 {
 	return len < (ssize_t)OFS_FRAME_HEAD || ofs_get_le64(bytes) == 0;

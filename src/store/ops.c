@@ -500,8 +500,6 @@ int ofs_store_sync(struct ofs_store *s)
 	r = ofs_journal_sync(s->journal);
 	if (r < 0)
 		s->sync_error = r;
-	pthread_mutex_lock(&s->lock);
 	hook = s->sync_hook;
-	pthread_mutex_unlock(&s->lock);
 	return r == 0 && hook ? hook(s->sync_arg, end) : r;
 }

@@ -102,7 +102,7 @@ static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t
 	return r < 0 ? r : len;
 }
 
-/* What is brought may be away again before it is read. */
+/* A frame may be evicted again before it is read. */
 #define TRIES_MAX 64
 
 static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size,

@@ -56,8 +56,8 @@ void ofs_store_set_sync_hook(struct ofs_store *s, int (*wait)(void *arg, ofs_lsn
 {
 	OFS_LOCKED(&s->lock);
 
-	s->sync_hook = wait;
 	s->sync_arg = arg;
+	s->sync_hook = wait;
 }
 
 void ofs_store_depose(struct ofs_store *s, const char *why)
@@ -130,14 +130,14 @@ static int copy_span(struct ofs_store *s, struct ofs_snapshot *snap,
 	ofs_lsn segment;
 	int r = bytes ? ofs_journal_read(s->journal, d, 0, bytes, d->len) : -ENOMEM;
 
-	/* What is damaged here is lost there, too. */
+	/* Damaged data cannot be copied: the copy will lack it as well. */
 	if (r < 0)
 		return r == -EIO ? 0 : r;
 	r = ofs_journal_segment_of(s->journal_fd, d->pos, &segment);
 	return r < 0 ? r : snap->draft(snap->arg, segment, d, bytes);
 }
 
-/* What the drafts of the index read, each record once. */
+/* Copies the data of each record that a draft in the index reads, once. */
 static int copy_drafts(struct ofs_store *s, struct ofs_snapshot *snap)
 {
 	struct spans l = { 0 };

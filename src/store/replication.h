@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the layer that replicates a store needs of it: the log as it grows, the index as a set of
- * pages, content of the packs, and a way to have content back that is not on this disk. The
- * functions may be called from any thread, but those of the log and of snapshots from one at a time.
+ * The interface for replication: reading the log as it grows, the index as a set of pages and the
+ * content of packs, and supplying content that is not on this disk. The functions may be called
+ * from any thread, but those of the log and of snapshots from one at a time.
  */
 #pragma once
 
@@ -87,7 +87,7 @@ struct ofs_snapshot {
 /*
  * Makes a checkpoint and copies the index as it then is. Sealing and checkpoints wait meanwhile.
  * Until ofs_store_end_snapshot() no frame is given back, so that those it names can be read; unless
- * the disk is full: *ret_broken of that says so.
+ * the disk is full, which that function tells.
  */
 int ofs_store_begin_snapshot(struct ofs_store *s, struct ofs_snapshot *snap);
 

@@ -134,8 +134,8 @@ struct ofs_store {
 	ofs_lsn log_held; /* the log from there on is wanted elsewhere; UINT64_MAX: none of it */
 	uint64_t log_held_max; /* bytes of it that are kept for that alone */
 	_Atomic ofs_lsn log_needed; /* what lies before is kept for that alone */
-	int (*sync_hook)(void *arg, ofs_lsn lsn);
-	void *sync_arg;
+	int (*_Atomic sync_hook)(void *arg, ofs_lsn lsn); /* read without the lock */
+	void *sync_arg; /* set before it */
 	uint64_t changes; /* records logged by this run */
 	uint64_t name_changes; /* of those, what changes where something is or how it is labelled */
 	bool unsettled; /* there may be something to repack */
