@@ -24,7 +24,7 @@ LAYERS = [
     {"base"},
     {"io"},
     {"codec"},
-    {"embed", "journal", "pack", "index"},
+    {"embed", "journal", "pack", "index", "remote"},
     {"store"},
     {"tree"},
     {"client"},

@@ -7,6 +7,7 @@
  * That took 3 ms of each start of a tool, and brings all of libcrypto where it is linked statically.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/md5.h>
 #include <openssl/sha.h>
 #include <xxhash.h>
 
@@ -88,6 +89,11 @@ void ofs_sha256_hex(const uint8_t sha[OFS_SHA256_SIZE], char ret[2 * OFS_SHA256_
 		ret[2 * i + 1] = digits[sha[i] & 15];
 	}
 	ret[2 * OFS_SHA256_SIZE] = '\0';
+}
+
+int ofs_md5(const void *data, size_t len, uint8_t ret[OFS_MD5_SIZE])
+{
+	return result(MD5(data, len, ret) ? 1 : 0);
 }
 
 uint64_t ofs_checksum(const void *data, size_t len, uint64_t seed)

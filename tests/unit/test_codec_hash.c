@@ -81,6 +81,18 @@ Test(codec_hash, hmac_of_short_and_long_keys)
 	check_hex(mac, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
+/* Of the suite in RFC 1321. */
+Test(codec_hash, md5)
+{
+	static const uint8_t expected[OFS_MD5_SIZE] = { 0x90, 0x01, 0x50, 0x98, 0x3c, 0xd2,
+							0x4f, 0xb0, 0xd6, 0x96, 0x3f, 0x7d,
+							0x28, 0xe1, 0x7f, 0x72 };
+	uint8_t md5[OFS_MD5_SIZE];
+
+	cr_assert_eq(ofs_md5("abc", 3, md5), 0);
+	cr_expect_eq(memcmp(md5, expected, sizeof(md5)), 0);
+}
+
 /* These values are on disk: they must not change with a library or a platform. */
 Test(codec_hash, checksum_is_xxh3_64)
 {

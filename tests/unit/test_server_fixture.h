@@ -18,13 +18,19 @@
 
 #define KEY "sk-test-0123456789"
 
+#define KEEP "Connection: keep-alive\r\n"
+
 #define OK "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 
 static struct {
 	int socket;
 	pthread_t thread;
 	char url[64];
-	const char *const *answers; /* one a connection, NULL at the end */
+	/*
+	 * One a request, NULL at the end. The connection is closed after it, unless it says
+	 * KEEP; of one that is "" nothing is sent.
+	 */
+	const char *const *answers;
 	size_t more; /* blanks behind an answer */
 	bool hangs; /* it answers nothing */
 	struct ofs_buf request; /* the last one */
@@ -37,8 +43,10 @@ static inline size_t length_of_request(void)
 	const char *text = (const char *)server.request.data, *end, *length;
 
 	end = text ? memmem(text, server.request.len, "\r\n\r\n", 4) : NULL;
-	length = end ? memmem(text, (size_t)(end - text), "Content-Length: ", 16) : NULL;
-	return length ? (size_t)(end + 4 - text) + strtoul(length + 16, NULL, 10) : 0;
+	if (!end)
+		return 0;
+	length = memmem(text, (size_t)(end - text), "Content-Length: ", 16);
+	return (size_t)(end + 4 - text) + (length ? strtoul(length + 16, NULL, 10) : 0);
 }
 
 static inline void take_request(int peer)
@@ -53,7 +61,7 @@ static inline void take_request(int peer)
 			return;
 		ofs_buf_append(&server.request, chunk, (size_t)n);
 		/* Whoever begins with TLS gets an answer at once. */
-		if (memcmp(server.request.data, "POST", OFS_MIN(server.request.len, 4)) != 0)
+		if (*server.request.data < 'A' || *server.request.data > 'Z')
 			return;
 	}
 }
@@ -72,13 +80,20 @@ static inline void *serve(void *arg)
 {
 	static char blanks[65536];
 
+	int peer = -1;
+
 	memset(blanks, ' ', sizeof(blanks));
 	for (size_t i = 0; server.hangs || server.answers[i]; i++) {
-		int peer = accept(server.socket, NULL, NULL);
+		bool kept = peer >= 0;
 
-		if (peer < 0)
+		if (!kept && (peer = accept(server.socket, NULL, NULL)) < 0)
 			return NULL;
 		take_request(peer);
+		if (kept && !server.request.len) { /* the other side has closed it */
+			close(ofs_steal_fd(&peer));
+			i--;
+			continue;
+		}
 		/* Until the other side goes away. */
 		while (server.hangs && read(peer, blanks, 1) > 0)
 			continue;
@@ -86,11 +101,15 @@ static inline void *serve(void *arg)
 			say(peer, server.answers[i], strlen(server.answers[i]));
 		for (size_t left = server.more; left; left -= left < 65536 ? left : 65536)
 			say(peer, blanks, left < 65536 ? left : 65536);
-		close(peer);
 		server.served++;
+		if (!server.hangs && strstr(server.answers[i], KEEP))
+			continue;
+		close(ofs_steal_fd(&peer));
 		if (server.hangs)
 			return NULL;
 	}
+	if (peer >= 0)
+		close(peer);
 	return NULL;
 }
 

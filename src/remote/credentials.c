@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "remote/credentials.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "io/http.h"
+#include "io/process.h"
+
+#define COMMAND_TIMEOUT_S 60
+/* Of a command's output, in bytes. */
+#define OUTPUT_MAX ((size_t)64 << 10)
+#define FILE_MAX ((size_t)1 << 20)
+/* How long credentials must be good for, to be used. */
+#define STALE (5 * 60 * OFS_NS_PER_S)
+
+void ofs_credentials_wipe(char **text)
+{
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+}
+
+void ofs_credentials_finish(struct ofs_credentials *c)
+{
+	ofs_credentials_wipe(&c->access_key);
+	ofs_credentials_wipe(&c->secret);
+	ofs_credentials_wipe(&c->token);
+	memset(c, 0, sizeof(*c));
+}
+
+bool ofs_credentials_are_stale(const struct ofs_credentials *c, int64_t now)
+{
+	return c->expires != INT64_MAX && c->expires - now < STALE;
+}
+
+/* A buffer that is made large enough at once, so that no copy stays behind. */
+static void wipe_buf(struct ofs_buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->cap);
+	ofs_buf_finish(b);
+}
+
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+/* Takes copies. `from` says where they come from. */
+static int set(const char *key, const char *secret, const char *token, int64_t expires,
+	       const char *from, struct ofs_error *err, struct ofs_credentials *ret)
+{
+	if (!key || !secret)
+		return ofs_error_set(err, EACCES, "%s gives no %s", from,
+				     key ? "secret access key" : "access key ID");
+	if (!ofs_http_is_token(key) || strpbrk(key, "/,=") || !ofs_http_is_token(secret) ||
+	    (token && !ofs_http_is_token(token)))
+		return ofs_error_set(err, EACCES,
+				     "%s gives a key or a token that has a blank or another "
+				     "character that it cannot have",
+				     from);
+	*ret = (struct ofs_credentials){
+		.access_key = ofs_strdup(key),
+		.secret = ofs_strdup(secret),
+		.token = token ? ofs_strdup(token) : NULL,
+		.expires = expires,
+	};
+	return 0;
+}
+
+/* ---- a command */
+
+static int take(void *arg, int fd, const void *data, size_t len)
+{
+	struct ofs_buf *out = arg;
+
+	if (fd != STDOUT_FILENO)
+		return 0; /* it may hold what nobody should see */
+	if (len > OUTPUT_MAX - out->len)
+		return -EFBIG;
+	ofs_buf_append(out, data, len);
+	return 0;
+}
+
+/* "2026-01-31T12:00:00Z", with a fraction of the second or an offset from UTC ("+01:00"), too. */
+static bool parse_time(const char *text, int64_t *ret)
+{
+	struct tm tm = { 0 };
+	int n = 0, hours = 0, minutes = 0;
+	long offset = 0;
+
+	if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+		   &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &n) != 6 ||
+	    tm.tm_year < 1970 || tm.tm_year > 2200)
+		return false;
+	text += n;
+	if (*text == '.')
+		text += 1 + strspn(text + 1, "0123456789");
+	if (*text == '+' || *text == '-') {
+		if (sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &n) != 2 || text[1 + n])
+			return false;
+		offset = (hours * 60L + minutes) * (*text == '-' ? -60 : 60);
+	} else if (strcmp(text, "Z") != 0) {
+		return false;
+	}
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	*ret = ((int64_t)timegm(&tm) - offset) * OFS_NS_PER_S;
+	return true;
+}
+
+static void wipe_member(json_t *object, const char *name)
+{
+	json_t *value = json_object_get(object, name);
+
+	if (json_is_string(value))
+		explicit_bzero((char *)json_string_value(value), json_string_length(value));
+}
+
+static int parse_output(const struct ofs_buf *out, struct ofs_error *err,
+			struct ofs_credentials *ret)
+{
+	static const char from[] = "the credentials command";
+	json_t *json = ofs_json_is_deep((const char *)out->data, out->len)
+			       ? NULL
+			       : json_loadb((const char *)out->data, out->len, 0, NULL);
+	const char *expiration = json_string_value(json_object_get(json, "Expiration"));
+	int64_t expires = INT64_MAX;
+	int r;
+
+	if (!json_is_object(json))
+		r = ofs_error_set(err, EACCES,
+				  "%s does not print JSON of the form of AWS's credential_process",
+				  from);
+	else if (json_integer_value(json_object_get(json, "Version")) != 1)
+		r = ofs_error_set(err, EACCES, "%s does not print \"Version\": 1", from);
+	else if (expiration && !parse_time(expiration, &expires))
+		r = ofs_error_set(err, EACCES,
+				  "%s prints an \"Expiration\" that is not like "
+				  "2026-01-31T12:00:00Z",
+				  from);
+	else if (expires <= ofs_clock_wall())
+		r = ofs_error_set(err, EACCES, "%s prints credentials that have expired", from);
+	else
+		r = set(json_string_value(json_object_get(json, "AccessKeyId")),
+			json_string_value(json_object_get(json, "SecretAccessKey")),
+			json_string_value(json_object_get(json, "SessionToken")), expires, from,
+			err, ret);
+	wipe_member(json, "SecretAccessKey");
+	wipe_member(json, "SessionToken");
+	json_decref(json);
+	return r;
+}
+
+static int from_command(const char *command, struct ofs_error *err, struct ofs_credentials *ret)
+{
+	OFS_CLEANUP(wipe_buf) struct ofs_buf out = OFS_BUF_INIT;
+	const char *const argv[] = { "/bin/sh", "-c", "--", command, NULL };
+	const struct ofs_process process = {
+		.kind = OFS_PROCESS_FILTER,
+		.argv = argv,
+		.take = take,
+		.arg = &out,
+		.timeout_s = COMMAND_TIMEOUT_S,
+	};
+	struct ofs_process_end end = { 0 };
+	int r;
+
+	ofs_buf_reserve(&out, OUTPUT_MAX);
+	r = ofs_process_run(&process, &end);
+	if (r == -ETIMEDOUT)
+		return ofs_error_set(err, EACCES,
+				     "the credentials command was ended, since it took longer than "
+				     "%d s",
+				     COMMAND_TIMEOUT_S);
+	if (r < 0)
+		return ofs_error_set(err, EACCES, "the credentials command cannot be run: %s",
+				     strerror(-r));
+	if (end.exit_code)
+		return ofs_error_set(err, EACCES,
+				     "the credentials command ended with exit code %d; run it by "
+				     "hand to see why",
+				     end.exit_code);
+	return parse_output(&out, err, ret);
+}
+
+/* ---- the shared file */
+
+/* Allocated; NULL: there is no home. */
+static char *path_of_file(void)
+{
+	const char *path = variable("AWS_SHARED_CREDENTIALS_FILE"), *home = variable("HOME");
+
+	if (path)
+		return ofs_strdup(path);
+	return home ? ofs_format("%s/.aws/credentials", home) : NULL;
+}
+
+/* 1; 0: there is none; -EACCES. */
+static int read_file(const char *path, struct ofs_error *err, struct ofs_buf *ret)
+{
+	OFS_CLOSE int fd = ofs_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+	struct stat st;
+	ssize_t n;
+
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return ofs_error_set(err, EACCES, "cannot read '%s': %s", path,
+				     strerror(fd < 0 ? -fd : errno));
+	if (!S_ISREG(st.st_mode))
+		return ofs_error_set(err, EACCES, "'%s' is not a regular file", path);
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return ofs_error_set(err, EACCES, "'%s' belongs to user %u, so it is not used",
+				     path, (unsigned int)st.st_uid);
+	if (st.st_mode & (S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH))
+		return ofs_error_set(err, EACCES,
+				     "others may read or write '%s', which holds secrets, so it is "
+				     "not used; run: chmod 600 '%s'",
+				     path, path);
+	if ((uint64_t)st.st_size > FILE_MAX)
+		return ofs_error_set(err, EACCES, "'%s' is larger than 1 MiB", path);
+	ofs_buf_reserve(ret, (size_t)st.st_size + 1);
+	n = ofs_io_pread(fd, ret->data, (size_t)st.st_size, 0);
+	if (n < 0)
+		return ofs_error_set(err, EACCES, "cannot read '%s': %s", path, strerror((int)-n));
+	ret->len = (size_t)n;
+	return 1;
+}
+
+/* Cuts blanks off both ends, in place. */
+static char *trim(char *text)
+{
+	size_t len = strlen(text);
+
+	while (len && strchr(" \t\r", text[len - 1]))
+		text[--len] = '\0';
+	return text + strspn(text, " \t");
+}
+
+/* What a profile says; into the file's text. */
+struct profile {
+	bool found;
+	const char *key, *secret, *token;
+};
+
+static void take_line(struct profile *p, char *line)
+{
+	char *value = strchr(line, '=');
+
+	if (!value || *line == '#' || *line == ';')
+		return;
+	*value++ = '\0';
+	line = trim(line);
+	value = trim(value);
+	if (strcasecmp(line, "aws_access_key_id") == 0)
+		p->key = value;
+	else if (strcasecmp(line, "aws_secret_access_key") == 0)
+		p->secret = value;
+	else if (strcasecmp(line, "aws_session_token") == 0)
+		p->token = value;
+}
+
+static struct profile find_profile(char *text, const char *name)
+{
+	struct profile p = { 0 };
+	char *line, *save = NULL;
+	bool inside = false;
+	size_t len;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		line = trim(line);
+		len = strlen(line);
+		if (*line == '[') {
+			if (line[len - 1] == ']')
+				line[len - 1] = '\0';
+			inside = strcmp(trim(line + 1), name) == 0;
+			p.found = p.found || inside;
+		} else if (inside) {
+			take_line(&p, line);
+		}
+	}
+	return p;
+}
+
+static int from_file(struct ofs_error *err, struct ofs_credentials *ret)
+{
+	OFS_CLEANUP(wipe_buf) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_FREE char *path = path_of_file(), *from = NULL, *shown = NULL;
+	const char *name = variable("AWS_PROFILE");
+	struct profile p;
+	int r = path ? read_file(path, err, &text) : 0;
+
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return ofs_error_set(err, EACCES,
+				     "there are no credentials: set AWS_ACCESS_KEY_ID and "
+				     "AWS_SECRET_ACCESS_KEY, name a command that prints them, or "
+				     "write them into %s",
+				     path ? path : "~/.aws/credentials");
+	shown = ofs_text_shown(name ? name : "default");
+	from = ofs_format("the profile '%s' in '%s'", shown, path);
+	p = find_profile(ofs_buf_str(&text), name ? name : "default");
+	if (!p.found)
+		return ofs_error_set(err, EACCES,
+				     "there is no profile '%s' in '%s'; AWS_PROFILE names one",
+				     shown, path);
+	if (p.token && !*p.token)
+		p.token = NULL;
+	return set(p.key, p.secret, p.token, INT64_MAX, from, err, ret);
+}
+
+int ofs_credentials_load(const char *command, struct ofs_error *err, struct ofs_credentials *ret)
+{
+	const char *key = variable("AWS_ACCESS_KEY_ID");
+	const char *secret = variable("AWS_SECRET_ACCESS_KEY");
+
+	if (key || secret)
+		return set(key, secret, variable("AWS_SESSION_TOKEN"), INT64_MAX, "the environment",
+			   err, ret);
+	if (command && *command)
+		return from_command(command, err, ret);
+	return from_file(err, ret);
+}
