@@ -421,6 +421,7 @@ class S3:
                 timer.cancel()
             for connection in self._connections:
                 connection.shut()
+            self._changed.wait_for(lambda: not self._connections, 2)
             if self._log_file:
                 self._log_file.close()
                 self._log_file = None
@@ -459,6 +460,7 @@ class S3:
         finally:
             with self.lock:
                 self._connections.discard(connection)
+                self._changed.notify_all()
             connection.close(reset)
 
     def _go_down(self, how):
