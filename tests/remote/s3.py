@@ -11,92 +11,32 @@
 docs/TESTING.md has the rest. As a program: tests/remote/s3.py --port N [--dir DIR] [--log FILE]
 """
 import argparse
-import base64
-import collections
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import pathlib
 import re
-import select
 import signal
 import socket
-import struct
 import sys
 import threading
 import time
 import urllib.parse
-import xml.etree.ElementTree as xml
-from xml.sax.saxutils import escape
 
-from s3_faults import Faults, Rule
-from s3_faults import Chaos  # noqa: F401
-from s3_sign import ERRORS, READ_ONLY, Key, Refusal, claimed_key, parse_query, quote, verify, verify_body
+from s3_faults import Chaos, Faults, Rule
+from s3_http import Connection, Dropped
+from s3_sign import READ_ONLY, Key, Refusal, claimed_key, parse_query, verify, verify_body
+from s3_store import Bucket, Store, md5, parse_delete, refused
 
 BODY_MAX = 1 << 30
-HEAD_MAX = 1 << 16
-KEYS_MAX = 1000
-NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
-KEPT_HEADERS = re.compile("x-amz-meta-.*|content-type|content-encoding|cache-control")
-REASONS = {
-    100: "Continue", 200: "OK", 204: "No Content", 206: "Partial Content", 304: "Not Modified",
-    400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
-    409: "Conflict", 411: "Length Required", 412: "Precondition Failed",
-    416: "Requested Range Not Satisfiable", 429: "Too Many Requests",
-    500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
-}
 CODES = {409: "ConditionalRequestConflict", 412: "PreconditionFailed", 429: "TooManyRequests",
          500: "InternalError", 503: "SlowDown"}
 RIGHTS = {"put": "w", "get": "r", "head": "r", "list": "l", "delete": "d", "head_bucket": "l"}
-
-Version = collections.namedtuple("Version", "data who time request")
-Fact = collections.namedtuple("Fact", "data etag modified headers")
-Change = collections.namedtuple("Change", "time key fact")  # fact None: deleted
-
-
-class Bucket:
-    """
-    `objects` maps keys to bytes and may be changed by a test at any time. `versions` maps each key
-    to all that was ever stored under it, the oldest first.
-    """
-
-    def __init__(self, name):
-        self.name = name
-        self.objects = {}
-        self.versions = {}
-        self.history = []
-        self._facts = {}
-
-    def fact(self, key):
-        data = self.objects[key]
-        known = self._facts.get(key)
-        if known is None or known.data is not data:
-            headers = known.headers if known else {}
-            known = self._facts[key] = Fact(data, md5(data), time.time(), headers)
-        return known
-
-    def put(self, key, data, etag, headers, who, request):
-        versions = self.versions.setdefault(key, [])
-        # What is stored again is kept once.
-        data = next((v.data for v in versions if v.data == data), data)
-        fact = Fact(data, etag, time.time(), headers)
-        versions.append(Version(data, who, fact.modified, request))
-        self.objects[key], self._facts[key] = data, fact
-        self.history.append(Change(fact.modified, key, fact))
-
-    def delete(self, key):
-        if self.objects.pop(key, None) is not None:
-            self._facts.pop(key, None)
-            self.history.append(Change(time.time(), key, None))
-
-    def at(self, mark):
-        """Facts of the objects there were after so many changes."""
-        facts = {}
-        for change in self.history[:mark]:
-            facts[change.key] = change.fact
-        return {key: fact for key, fact in facts.items() if fact}
+LOGGED = (
+    "number", "time", "method", "kind", "bucket", "key", "who", "condition", "status", "code",
+    "late", "received", "sent", "applied", "faults",
+)
 
 
 class Request:
@@ -121,129 +61,11 @@ class Request:
         return self.kind in ("put", "delete")
 
     def as_dict(self):
-        names = "number time method kind bucket key who condition status code late received sent applied faults"
-        return {name: getattr(self, name) for name in names.split()}
+        return {name: getattr(self, name) for name in LOGGED}
 
     def __repr__(self):
-        return f"{self.number} {self.method} {self.key or self.query_text} {self.status} {self.code or ''}"
-
-
-class Answer:
-    def __init__(self, status, body=b"", headers=None, code=None):
-        self.status, self.body, self.headers, self.code = status, body, headers or {}, code
-
-
-class Dropped(Exception):
-    """The connection is to be closed without an answer, or with a reset."""
-
-    def __init__(self, reset=False):
-        super().__init__()
-        self.reset = reset
-
-
-def md5(data):
-    return hashlib.md5(data).hexdigest()
-
-
-def iso(at):
-    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(at))
-
-
-def http_date(at):
-    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(at))
-
-
-def document(root, body):
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="{NAMESPACE}">{body}</{root}>'.encode()
-
-
-def element(name, value):
-    return f"<{name}>{escape(str(value), {chr(13): '&#13;'})}</{name}>"
-
-
-def refused(code, detail="", headers=None, status=None):
-    own, message = ERRORS[code]
-    said = {"Code": code, "Message": message, **({"Detail": detail} if detail else {})}
-    body = "".join(element(name, value) for name, value in said.items())
-    text = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error>{body}</Error>'
-    headers = {"Content-Type": "application/xml", **(headers or {})}
-    return Answer(status or own, text.encode(), headers, code)
-
-
-class Connection:
-    def __init__(self, sock):
-        self.sock = sock
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.file = sock.makefile("rb", HEAD_MAX)
-
-    def read_head(self):
-        """The request line's words and the headers, or None at the end."""
-        lines, size = [], 0
-        while True:
-            line = self.file.readline(HEAD_MAX)
-            size += len(line)
-            if not line.endswith(b"\n") or size > HEAD_MAX:
-                return None
-            line = line.rstrip(b"\r\n").decode("latin-1")
-            if not line and lines:
-                break
-            if line:
-                lines.append(line)
-        words = lines[0].split(" ")
-        if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            return None
-        headers = {}
-        for line in lines[1:]:
-            name, _, value = line.partition(":")
-            name = name.strip().lower()
-            headers[name] = headers[name] + "," + value.strip() if name in headers else value.strip()
-        return words, headers
-
-    def read(self, size):
-        data = self.file.read(size)
-        if len(data) < size:
-            raise Dropped()
-        return data
-
-    def send(self, answer, head_only, close, cut=None):
-        """Returns how many bytes of the body were sent."""
-        lines = [f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Error')}"]
-        headers = {"Date": http_date(time.time()), "Server": "s3.py", **answer.headers}
-        if answer.status not in (204, 304):
-            headers.setdefault("Content-Length", len(answer.body))
-        if close:
-            headers["Connection"] = "close"
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-        body = b"" if head_only or answer.status in (204, 304) else memoryview(answer.body)[:cut]
-        if len(body) < HEAD_MAX:
-            self.sock.sendall(head + body)
-        else:
-            self.sock.sendall(head)
-            self.sock.sendall(body)
-        return len(body)
-
-    def is_gone(self):
-        """Whether the client has closed its side."""
-        try:
-            ready = select.select([self.sock], [], [], 0)[0]
-            return bool(ready) and not self.sock.recv(1, socket.MSG_PEEK)
-        except (OSError, ValueError):
-            return True
-
-    def shut(self):
-        with contextlib.suppress(OSError):
-            self.sock.shutdown(socket.SHUT_RDWR)
-
-    def close(self, reset=False):
-        with contextlib.suppress(OSError):
-            if reset:
-                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            else:
-                self.sock.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError):
-            self.file.close()
-        self.sock.close()
+        what = self.key or self.query_text
+        return f"{self.number} {self.method} {what} {self.status} {self.code or ''}"
 
 
 class S3:
@@ -252,8 +74,10 @@ class S3:
     things at once.
     """
 
-    def __init__(self, port=0, *, host="127.0.0.1", buckets=("test",), keys=None, region="us-east-1",
-                 domain="localhost", log=None):
+    def __init__(
+        self, port=0, *, host="127.0.0.1", buckets=("test",), keys=None, region="us-east-1",
+        domain="localhost", log=None,
+    ):
         self.host, self.port, self.region, self.domain = host, port, region, domain
         keys = keys or [Key("test-key", "test-secret"), Key("read-key", "read-secret", READ_ONLY)]
         self.keys = {key.access: key for key in keys}
@@ -264,6 +88,7 @@ class S3:
         self.log = []
         self._log_file = open(log, "a") if log else None
         self._faults = Faults()
+        self._store = Store(self._faults, region)
         self._late = []
         self._timers = []
         self._connections = set()
@@ -320,6 +145,7 @@ class S3:
             "AWS_SECRET_ACCESS_KEY": key.secret,
             "AWS_REGION": self.region,
             "AWS_ENDPOINT_URL_S3": self.url,
+            "S3_BUCKET": self.bucket,
         }
         return {**told, "AWS_SESSION_TOKEN": key.token} if key.token else told
 
@@ -499,7 +325,7 @@ class S3:
                 for rule in plan:
                     cut, reset = self._spoil(rule, answer)
             except Refusal as e:
-                if "expect" in headers or "transfer-encoding" in headers or e.code == "EntityTooLarge":
+                if {"expect", "transfer-encoding"} & set(headers) or e.code == "EntityTooLarge":
                     close = True
                 elif "content-length" in headers and not request.received:
                     self._read_body(connection, request, early=False)
@@ -614,7 +440,7 @@ class S3:
             rule = self._faults.pick(request, "before")
             if rule:
                 return self._instead(rule, work), []
-            answer = self._execute(*work)
+            answer = self._store.execute(*work)
             return answer, self._pick_after(request, answer)
 
     def _instead(self, rule, work):
@@ -671,7 +497,7 @@ class S3:
     def _apply(self, bucket, request, *rest):
         """Carries out a request long after its answer."""
         request.late = True
-        request.late = self._execute(bucket, request, *rest).status
+        request.late = self._store.execute(bucket, request, *rest).status
         self._note(request)
         return request.late
 
@@ -680,205 +506,6 @@ class S3:
             if self._log_file:
                 self._log_file.write(json.dumps(request.as_dict()) + "\n")
                 self._log_file.flush()
-
-    # --- What S3 does; the lock is held
-
-    def _execute(self, bucket, request, key, body, several):
-        if several:
-            return self._delete_several(bucket, request, key, *several)
-        if request.kind == "head_bucket":
-            return Answer(200, headers={"x-amz-bucket-region": self.region})
-        return getattr(self, "_" + request.kind.replace("head", "get"))(bucket, request, body)
-
-    def _during(self, request, has_effect=lambda rule: True):
-        """A fault in how a request is carried out; there is none when that is late."""
-        return None if request.late else self._faults.pick(request, "during", has_effect)
-
-    def _put(self, bucket, request, body):
-        headers = request.headers
-        exists = request.key in bucket.objects
-        if "if-match" in headers:
-            if not exists:
-                return refused("NoSuchKey")
-            if headers["if-match"].strip('"') != bucket.fact(request.key).etag:
-                return refused("PreconditionFailed")
-        if request.condition not in (None, "*"):
-            return refused("NotImplemented", "If-None-Match other than *")
-        if request.condition and exists and not self._during(request):
-            return refused("PreconditionFailed")
-        kept = {name: v for name, v in headers.items() if KEPT_HEADERS.fullmatch(name)}
-        bucket.put(request.key, body, request.etag, kept, request.who, request.number)
-        request.applied = True
-        return Answer(200, headers={"ETag": f'"{request.etag}"'})
-
-    def _get(self, bucket, request, _body):
-        headers = request.headers
-        if request.key not in bucket.objects:
-            return refused("NoSuchKey")
-        fact = bucket.fact(request.key)
-        said = {
-            "ETag": f'"{fact.etag}"',
-            "Last-Modified": http_date(fact.modified),
-            "Accept-Ranges": "bytes",
-            "Content-Type": "binary/octet-stream",
-            **fact.headers,
-        }
-        if headers.get("if-match", fact.etag).strip('"') not in (fact.etag, "*"):
-            return refused("PreconditionFailed")
-        if headers.get("if-none-match", "").strip('"') in (fact.etag, "*"):
-            return Answer(304, headers=said)
-        size = len(fact.data)
-        first, last = parse_range(headers.get("range", ""), size)
-        if first is None:
-            body, status = fact.data, 200
-        elif first > last:
-            return refused("InvalidRange", headers={"Content-Range": f"bytes */{size}"})
-        else:
-            body, status = memoryview(fact.data)[first : last + 1], 206
-            said["Content-Range"] = f"bytes {first}-{last}/{size}"
-        if request.method == "HEAD":
-            said["Content-Length"] = len(body)
-            body = b""
-        return Answer(status, body, said)
-
-    def _delete(self, bucket, request, _body):
-        self._remove(bucket, request, request.key)
-        return Answer(204)
-
-    def _remove(self, bucket, request, key):
-        if key not in bucket.objects:
-            return
-        if not self._during(request, lambda rule: rule.covers(key)):
-            bucket.delete(key)
-            request.applied = True
-
-    def _delete_several(self, bucket, request, user, keys, quiet):
-        result = []
-        for key, _ in keys:
-            if "d" not in user.rights:
-                said = {"Key": key, "Code": "AccessDenied", "Message": ERRORS["AccessDenied"][1]}
-                result.append(f"<Error>{''.join(element(n, v) for n, v in said.items())}</Error>")
-                continue
-            self._remove(bucket, request, key)
-            if not quiet:
-                result.append(f"<Deleted>{element('Key', key)}</Deleted>")
-        return Answer(200, document("DeleteResult", "".join(result)), {"Content-Type": "application/xml"})
-
-    def _list(self, bucket, request, _body):
-        query = request.query
-        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-        start, token = query.get("start-after", ""), query.get("continuation-token")
-        try:
-            most = min(int(query.get("max-keys") or KEYS_MAX), KEYS_MAX)
-            after = base64.urlsafe_b64decode(token).decode() if token is not None else start
-        except ValueError:
-            return refused("InvalidArgument")
-        if query["list-type"] != "2" or most < 0 or token == "":
-            return refused("InvalidArgument")
-        view = self._view(bucket, request)
-        encoded = query.get("encoding-type") == "url"
-        text = (lambda name: quote(name, "/")) if encoded else str
-        rows, groups, last = [], [], after
-        names = sorted(k for k in view if k.startswith(prefix) and k > after)
-        more = False
-        for name in names:
-            end = name.find(delimiter, len(prefix)) if delimiter else -1
-            group = name[: end + len(delimiter)] if end >= 0 else None
-            told = groups[-1:] == [group] or token is not None and group and after.startswith(group)
-            if told:
-                last = name
-                continue
-            if len(rows) + len(groups) >= most:
-                more = most > 0
-                break
-            last = name
-            if group:
-                groups.append(group)
-            else:
-                rows.append(name)
-        body = [element("Name", bucket.name), element("Prefix", text(prefix))]
-        if token is not None:
-            body.append(element("ContinuationToken", token))
-        if start:
-            body.append(element("StartAfter", text(start)))
-        if delimiter:
-            body.append(element("Delimiter", text(delimiter)))
-        if encoded:
-            body.append(element("EncodingType", "url"))
-        body.append(element("KeyCount", len(rows) + len(groups)))
-        body.append(element("MaxKeys", most))
-        body.append(element("IsTruncated", "true" if more else "false"))
-        if more:
-            body.append(element("NextContinuationToken", base64.urlsafe_b64encode(last.encode()).decode()))
-        for name in rows:
-            fact = view[name] if isinstance(view[name], Fact) else bucket.fact(name)
-            said = {
-                "Key": text(name),
-                "LastModified": iso(fact.modified),
-                "ETag": f'"{fact.etag}"',
-                "Size": len(fact.data),
-                "StorageClass": "STANDARD",
-            }
-            body.append(f"<Contents>{''.join(element(n, v) for n, v in said.items())}</Contents>")
-        for group in groups:
-            body.append(f"<CommonPrefixes>{element('Prefix', text(group))}</CommonPrefixes>")
-        return Answer(200, document("ListBucketResult", "".join(body)), {"Content-Type": "application/xml"})
-
-    def _view(self, bucket, request):
-        """What a listing shows; values are Facts only where it is a stale one."""
-
-        def mark(rule):
-            if rule["mark"] is not None:
-                return rule["mark"]
-            oldest = time.time() - (rule["age"] or 0)
-            return sum(1 for _ in itertools.takewhile(lambda c: c.time <= oldest, bucket.history))
-
-        def differs(rule):
-            then = bucket.at(mark(rule))
-            return any(
-                (then.get(k) and then[k].data) is not bucket.objects.get(k)
-                for k in set(then) | set(bucket.objects)
-                if k.startswith(request.query.get("prefix", ""))
-            )
-
-        rule = self._during(request, differs)
-        return bucket.at(mark(rule)) if rule else bucket.objects
-
-
-def parse_range(text, size):
-    """First and last byte; None: the whole object. The first is after the last: not satisfiable."""
-    found = re.fullmatch(r"bytes=(\d*)-(\d*)", text)
-    if not found or found.groups() == ("", ""):
-        return None, None
-    first, last = found.groups()
-    if not first:
-        return (max(size - int(last), 0), size - 1) if int(last) and size else (1, 0)
-    if last and int(last) < int(first):
-        return None, None
-    if int(first) >= size:
-        return 1, 0
-    return int(first), min(int(last), size - 1) if last else size - 1
-
-
-def parse_delete(body):
-    """The keys that POST ?delete names, and whether its answer is to be quiet."""
-    try:
-        root = xml.fromstring(body)
-    except xml.ParseError:
-        raise Refusal("MalformedXML") from None
-    plain = [(re.sub("{.*}", "", e.tag), e) for e in root]
-    keys = []
-    for tag, entry in plain:
-        if tag == "Object":
-            named = {re.sub("{.*}", "", e.tag): e.text or "" for e in entry}
-            if not named.get("Key"):
-                raise Refusal("MalformedXML")
-            keys.append((named["Key"], named.get("VersionId")))
-    if not root.tag.endswith("Delete") or not 0 < len(keys) <= KEYS_MAX:
-        raise Refusal("MalformedXML")
-    quiet = any(tag == "Quiet" and e.text == "true" for tag, e in plain)
-    return keys, quiet
-
 
 def main():
     parser = argparse.ArgumentParser(description="An S3 for tests; ends on SIGINT or SIGTERM.")
@@ -892,7 +519,7 @@ def main():
     with S3(options.port, buckets=options.bucket or ["test"], log=options.log) as s3:
         if options.dir and os.path.exists(os.path.join(options.dir, "index.json")):
             s3.load(options.dir)
-        for name, value in {**s3.environment(), "S3_BUCKET": s3.bucket}.items():
+        for name, value in s3.environment().items():
             print(f"export {name}={value}")
         sys.stdout.flush()
         signal.sigwait(stop)

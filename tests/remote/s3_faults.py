@@ -43,7 +43,9 @@ class Rule:
     says how many it met, `matched` how many it could have.
     """
 
-    def __init__(self, action, kind=None, key="*", who=None, method=None, nth=1, count=1, **arguments):
+    def __init__(
+        self, action, kind=None, key="*", who=None, method=None, nth=1, count=1, **arguments
+    ):
         self.stage, kinds = ACTIONS[action]
         wanted = (kind,) if isinstance(kind, str) else tuple(kind or kinds)
         if not set(wanted) <= set(kinds):

@@ -86,7 +86,8 @@ def signing_key(secret, date, region):
 
 
 _AUTHORIZATION = re.compile(
-    r"AWS4-HMAC-SHA256\s+Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]+)\s*"
+    r"AWS4-HMAC-SHA256\s+Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*"
+    r"Signature=([0-9a-f]+)\s*"
 )
 
 
@@ -114,7 +115,7 @@ def verify(method, path, query, headers, keys, region, now):
     except ValueError:
         raise Refusal("AccessDenied", "x-amz-date is missing or malformed") from None
     if scope != [date[:8], region, "s3", "aws4_request"]:
-        raise Refusal("AuthorizationHeaderMalformed", f"expected {date[:8]}/{region}/s3/aws4_request")
+        raise Refusal("AuthorizationHeaderMalformed", f"expected {date[:8]}/{region}/s3")
     key = keys.get(access)
     if not key or (key.token and "x-amz-security-token" not in headers):
         raise Refusal("InvalidAccessKeyId")

@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The S3 that replication is tested against: what it verifies, does and spoils."""
-import base64
 import contextlib
 import hashlib
-import hmac
 import http.client
 import json
 import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,118 +18,13 @@ import urllib.parse
 import paths  # noqa: F401
 from harness import Skip, eventually, main, run, same, test
 from s3 import S3, Key
-
-NEVER = {"If-None-Match": "*"}
-OWNER = ("test-key", "test-secret")
-READER = ("read-key", "read-secret")
-
-
-# --- A client -------------------------------------------------------------------------------------
-
-
-def sign(method, host, path, query, headers, body_hash, key, at):
-    """The headers of a signed request, by the rules of Signature Version 4."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
-    signed = {k.lower(): str(v).strip() for k, v in headers.items() if k.lower().startswith("x-amz-")}
-    signed |= {"host": host, "x-amz-date": stamp, "x-amz-content-sha256": body_hash}
-    names = ";".join(sorted(signed))
-    lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
-    request = f"{method}\n{path}\n{query}\n{lines}\n{names}\n{body_hash}"
-    scope = f"{stamp[:8]}/us-east-1/s3/aws4_request"
-    text = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
-    secret = b"AWS4" + key[1].encode()
-    for part in (*scope.split("/"), text):
-        secret = hmac.new(secret, part.encode(), hashlib.sha256).digest()
-    signed["authorization"] = (
-        f"AWS4-HMAC-SHA256 Credential={key[0]}/{scope}, SignedHeaders={names}, Signature={secret.hex()}"
-    )
-    return {**headers, **signed}
-
-
-class Answer:
-    def __init__(self, status, headers, body):
-        self.status, self.headers, self.body = status, headers, body
-
-    @property
-    def code(self):
-        return self.tag("Code")
-
-    def tag(self, name):
-        return (self.tags(name) or [None])[0]
-
-    def tags(self, name):
-        return re.findall(f"<{name}>([^<]*)</{name}>", self.body.decode())
-
-    def __repr__(self):
-        return f"{self.status} {self.body[:300]!r}"
-
-
-class Client:
-    def __init__(self, s3, key=OWNER, style="path"):
-        self.s3, self.key, self.style = s3, key, style
-        self.connection = http.client.HTTPConnection("127.0.0.1", s3.port, timeout=30)
-
-    def ask(self, method, key="", query=None, body=b"", headers=None, *, at=None, said=None, change=None):
-        """`said`: a body's hash that may be wrong; `change`: edits the headers once they are signed."""
-        virtual = self.style == "virtual"
-        host = f"{'test.localhost' if virtual else '127.0.0.1'}:{self.s3.port}"
-        path = ("/" if virtual else "/test/") + urllib.parse.quote(key, safe="/-_.~")
-        parts = sorted((query or {}).items())
-        text = "&".join(f"{n}={urllib.parse.quote(str(v), safe='-_.~')}" for n, v in parts)
-        body_hash = said or hashlib.sha256(body).hexdigest()
-        sent = sign(method, host, path, text, headers or {}, body_hash, self.key, at or time.time())
-        if change:
-            change(sent)
-        try:
-            self.connection.request(method, path + ("?" + text if text else ""), body or None, sent)
-            response = self.connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
-        except BaseException:
-            self.connection.close()
-            raise
-
-    def put(self, key, body=b"", **headers):
-        return self.ask("PUT", key, body=body, headers=headers)
-
-    def create(self, key, body=b""):
-        return self.ask("PUT", key, body=body, headers=NEVER)
-
-    def get(self, key, **headers):
-        return self.ask("GET", key, headers=headers)
-
-    def delete(self, key):
-        return self.ask("DELETE", key)
-
-    def delete_all(self, keys, quiet=False, digest=True):
-        body = "".join(f"<Object><Key>{key}</Key></Object>" for key in keys)
-        body = f"<Delete><Quiet>{str(quiet).lower()}</Quiet>{body}</Delete>".encode()
-        md5 = base64.b64encode(hashlib.md5(body).digest()).decode()
-        return self.ask("POST", "", {"delete": ""}, body, {"Content-MD5": md5} if digest else {})
-
-    def list(self, **query):
-        return self.ask("GET", "", {"list-type": 2, **{n.replace("_", "-"): v for n, v in query.items()}})
-
-    def keys(self, **query):
-        return self.list(**query).tags("Key")
+from s3_client import OWNER, READER, Client, is_refused, loses
 
 
 @contextlib.contextmanager
 def service(**options):
     with S3(**options) as s3:
         yield s3, Client(s3)
-
-
-def loses(work):
-    """The request must end without an answer, or with half of one."""
-    try:
-        answer = work()
-    except (http.client.HTTPException, OSError):
-        return
-    raise AssertionError(f"there was an answer: {answer}")
-
-
-def is_refused(answer, status, code):
-    assert (answer.status, answer.code) == (status, code), answer
 
 
 # --- What it verifies -----------------------------------------------------------------------------
@@ -191,7 +83,8 @@ def a_temporary_key_needs_its_token(_case):
         client.key = ("temporary", "secret")
         token = {"x-amz-security-token": "token"}
         is_refused(client.ask("PUT", "k"), 403, "InvalidAccessKeyId")
-        is_refused(client.ask("PUT", "k", headers={"x-amz-security-token": "no"}), 400, "InvalidToken")
+        wrong = {"x-amz-security-token": "wrong"}
+        is_refused(client.ask("PUT", "k", headers=wrong), 400, "InvalidToken")
         assert client.ask("PUT", "k", headers=token).status == 200
         s3.keys["temporary"].expired = True
         is_refused(client.ask("PUT", "k", headers=token), 400, "ExpiredToken")
@@ -259,10 +152,11 @@ def what_exists_is_not_created_again(_case):
 def of_many_who_create_one_wins(_case):
     with service() as (s3, _):
         statuses = []
-        threads = [
-            threading.Thread(target=lambda i=i: statuses.append(Client(s3).create("k", b"%d" % i).status))
-            for i in range(8)
-        ]
+
+        def create(n):
+            statuses.append(Client(s3).create("k", b"%d" % n).status)
+
+        threads = [threading.Thread(target=create, args=(n,)) for n in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -377,7 +271,8 @@ def the_program_serves_logs_and_keeps(case):
     session(lambda client: same(client.get("k").body, b"data"))
     with open(case.path("log")) as f:
         entries = [json.loads(line) for line in f]
-    assert [(e["kind"], e["key"], e["status"]) for e in entries] == [("put", "k", 200), ("get", "k", 200)]
+    seen = [(e["kind"], e["key"], e["status"]) for e in entries]
+    assert seen == [("put", "k", 200), ("get", "k", 200)]
 
 
 @test
@@ -399,8 +294,8 @@ def curl_signs_as_this_wants_it(case):
             data = f.read()
         said = ["-H", f"x-amz-content-sha256: {hashlib.sha256(data).hexdigest()}"]
         empty = ["-H", f"x-amz-content-sha256: {hashlib.sha256(b'').hexdigest()}"]
-        assert curl("--data-binary", f"@{content}", "-X", "PUT", "-H", "If-None-Match: *", *said)[0] == 200
-        assert curl("--data-binary", f"@{content}", "-X", "PUT", "-H", "If-None-Match: *", *said)[0] == 412
+        create = ["--data-binary", f"@{content}", "-X", "PUT", "-H", "If-None-Match: *", *said]
+        assert curl(*create)[0] == 200 and curl(*create)[0] == 412
         status, body = curl(*empty)
         assert status == 200
         same(body, data)
@@ -594,7 +489,10 @@ def rules_choose_who_when_and_how_often(_case):
         assert s3.count(kind="get", status=503) == 2 and s3.count(writes=True) == 1
 
 
-RATES = {"drop_before": 0.1, "drop_after": 0.1, "status": 0.2, "cut": 0.1, "corrupt": 0.1, "apply_late": 0.05}
+RATES = {
+    "drop_before": 0.1, "drop_after": 0.1, "status": 0.2, "cut": 0.1, "corrupt": 0.1,
+    "apply_late": 0.05,
+}
 
 
 def chaotic(seed):
