@@ -73,7 +73,7 @@ osd_max_pgls = 1024
 
 [client]
 rgw_dns_name = localhost
-rgw_frontends = beast endpoint=127.0.0.1:{port}
+rgw_frontends = beast endpoint=127.0.0.1:{port} tcp_nodelay=1
 rgw_thread_pool_size = 32
 rgw_enable_gc_threads = false
 rgw_enable_lc_threads = false
@@ -98,7 +98,7 @@ def _apt(*command, where=None):
     )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
-        raise Unavailable(f"{' '.join(command[:2])}: {last}")
+        raise Unavailable(f"cannot get Ceph's packages: {command[0]} says: {last}")
     return done.stdout
 
 
@@ -132,7 +132,8 @@ def _download(directory):
     except Unavailable:
         _apt("apt-get", "-qq", "update")
         wanted = _wanted()
-    _apt("apt-get", "-o", "APT::Sandbox::User=root", "-qq", "download", *wanted, where=directory)
+    settings = ["-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=0", "-qq"]
+    _apt("apt-get", *settings, "download", *wanted, where=directory)
 
 
 def cache():
@@ -254,14 +255,24 @@ class Ceph:
         (self.run / "ceph.conf").write_text(text)
         for name in ("mon", "osd"):
             (self.run / name).mkdir()
-        osdmap, monmap = str(self.run / "osdmap"), str(self.run / "monmap")
+        monmap = str(self.run / "monmap")
         self._do("monmaptool", "--create", "--fsid", fsid, "--addv", "a",
                  f"[v2:127.0.0.1:{port}]", "--set-min-mon-release", "16", monmap)
-        self._do("osdmaptool", "--createsimple", "1", osdmap, "--clobber")
-        self._do("ceph-mon", "--mkfs", "-i", "a", "--monmap", monmap, "--osdmap", osdmap)
+        self._do("ceph-mon", "--mkfs", "-i", "a", "--monmap", monmap)
         self._start("ceph-mon", "-i", "a")
         self._do("ceph-osd", "--mkfs", "-i", "0", "--osd-uuid", str(uuid.uuid4()))
         self._start("ceph-osd", "-i", "0")
+        # A pool that is made before there is an OSD waits for the monitor's next tick.
+        self._wait_for_osd()
+
+    def _wait_for_osd(self):
+        log = self.run / "osd.0.log"
+        deadline = time.monotonic() + START_SECONDS
+        while not log.exists() or b"state: booting -> active" not in log.read_bytes():
+            self.check()
+            if time.monotonic() > deadline:
+                raise RuntimeError("the OSD does not come up")
+            time.sleep(0.02)
 
     def _create_user(self):
         self._do("radosgw-admin", "user", "create", "--uid=test", "--display-name=test",

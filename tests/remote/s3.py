@@ -25,13 +25,14 @@ import time
 import urllib.parse
 
 from s3_faults import Chaos, Faults, Rule
-from s3_http import Connection, Dropped
+from s3_http import Connection, Dropped, http_date
 from s3_sign import READ_ONLY, Key, Refusal, claimed_key, parse_query, verify, verify_body
 from s3_store import Bucket, Store, md5, parse_delete, refused
 
 BODY_MAX = 1 << 30
 CODES = {409: "ConditionalRequestConflict", 412: "PreconditionFailed", 429: "TooManyRequests",
          500: "InternalError", 503: "SlowDown"}
+KINDS = {"PUT": "put", "GET": "get", "HEAD": "head", "DELETE": "delete"}
 RIGHTS = {"put": "w", "get": "r", "head": "r", "list": "l", "delete": "d", "head_bucket": "l"}
 LOGGED = (
     "number", "time", "method", "kind", "bucket", "key", "who", "condition", "status", "code",
@@ -81,14 +82,14 @@ class S3:
         self.host, self.port, self.region, self.domain = host, port, region, domain
         keys = keys or [Key("test-key", "test-secret"), Key("read-key", "read-secret", READ_ONLY)]
         self.keys = {key.access: key for key in keys}
-        self.buckets = {name: Bucket(name) for name in buckets}
-        self.default = next(iter(self.buckets.values()))
         self.clock_offset = 0  # seconds by which the server's clock is ahead
+        self.buckets = {name: Bucket(name, self.now) for name in buckets}
+        self.default = next(iter(self.buckets.values()))
         self.lock = threading.RLock()
         self.log = []
         self._log_file = open(log, "a") if log else None
         self._faults = Faults()
-        self._store = Store(self._faults, region)
+        self._store = Store(self._faults, region, self.now)
         self._late = []
         self._timers = []
         self._connections = set()
@@ -101,6 +102,9 @@ class S3:
     @property
     def url(self):
         return f"http://{self.host}:{self.port}"
+
+    def now(self):
+        return time.time() + self.clock_offset
 
     @property
     def bucket(self):
@@ -149,6 +153,11 @@ class S3:
         }
         return {**told, "AWS_SESSION_TOKEN": key.token} if key.token else told
 
+    def age(self, key, seconds):
+        """An object of the first bucket gets older."""
+        with self.lock:
+            self.default.age(key, seconds)
+
     def mark(self):
         """The state of the first bucket, for the argument `mark` of stale_list."""
         return len(self.default.history)
@@ -165,6 +174,11 @@ class S3:
     def remove(self, rule):
         with self.lock:
             self._faults.rules.remove(rule)
+
+    def unreached(self):
+        """The rules that never fired."""
+        with self.lock:
+            return [rule for rule in self._faults.rules if not rule.fired]
 
     def chaos(self, seed, rates):
         """From now on faults occur at random; returns the Chaos. Rates of {} end it."""
@@ -217,10 +231,11 @@ class S3:
         index = json.loads((directory / "index.json").read_text())
         with self.lock:
             for name in index["buckets"]:
-                self.buckets.setdefault(name, Bucket(name))
-            for bucket, key, name, _, headers in index["objects"]:
+                self.buckets.setdefault(name, Bucket(name, self.now))
+            for bucket, key, name, modified, headers in index["objects"]:
                 data = (directory / name).read_bytes()
                 self.buckets[bucket].put(key, data, md5(data), headers, None, None)
+                self.buckets[bucket].age(key, self.now() - modified)
 
     # --- Connections
 
@@ -294,6 +309,8 @@ class S3:
             self._stop_listening()
             for connection in self._connections:
                 connection.shut()
+        if how == "hang" and self._state == "refuse":
+            self._listen()
         self._state = how
         self._changed.notify_all()
 
@@ -312,10 +329,11 @@ class S3:
         with self.lock:
             request = Request(len(self.log) + 1, method, target, headers)
             self.log.append(request)
-            hung = self._wait_until_up(connection)
         cut, reset = None, False
         close = headers.get("connection", "").lower() == "close" or version == "HTTP/1.0"
         try:
+            with self.lock:
+                hung = self._wait_until_up(connection)
             try:
                 key = self._admit(request)
                 body = self._read_body(connection, request)
@@ -332,6 +350,7 @@ class S3:
                 answer = refused(e.code, e.detail, e.headers)
             answer.headers["x-amz-request-id"] = f"{request.number:016X}"
             request.status, request.code = answer.status, answer.code
+            answer.headers["Date"] = http_date(self.now())
             request.sent = connection.send(answer, method == "HEAD", close, cut)
             if cut is not None:
                 raise Dropped(reset)
@@ -350,13 +369,11 @@ class S3:
     def _admit(self, request):
         """Whose request it is, and what it asks for."""
         headers = request.headers
-        now = time.time() + self.clock_offset
         where, request.key = self._place(request)
         request.bucket = where
         sub = request.query
         if request.key:
-            request.kind = {"PUT": "put", "GET": "get", "HEAD": "head", "DELETE": "delete"}.get(
-                request.method, "other")
+            request.kind = KINDS.get(request.method, "other")
         elif request.method == "GET" and "list-type" in sub:
             request.kind, request.key = "list", sub.get("prefix", "")
         elif request.method == "POST" and "delete" in sub:
@@ -365,7 +382,9 @@ class S3:
             request.kind = "head_bucket"
         request.keys = [request.key]
         key = verify(
-            request.method, request.path, request.query_text, headers, self.keys, self.region, now)
+            request.method, request.path, request.query_text, headers, self.keys, self.region,
+            self.now(),
+        )
         if where not in self.buckets:
             raise Refusal("NoSuchBucket") if where else Refusal("NotImplemented")
         unknown = {"uploads", "uploadId", "acl", "tagging", "versionId", "partNumber"} & set(sub)
@@ -506,6 +525,7 @@ class S3:
             if self._log_file:
                 self._log_file.write(json.dumps(request.as_dict()) + "\n")
                 self._log_file.flush()
+
 
 def main():
     parser = argparse.ArgumentParser(description="An S3 for tests; ends on SIGINT or SIGTERM.")

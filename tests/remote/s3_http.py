@@ -72,7 +72,7 @@ class Connection:
     def send(self, answer, head_only, close, cut=None):
         """Returns how many bytes of the body were sent."""
         lines = [f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Error')}"]
-        headers = {"Date": http_date(time.time()), "Server": "s3.py", **answer.headers}
+        headers = {"Server": "s3.py", **answer.headers}
         if answer.status not in (204, 304):
             headers.setdefault("Content-Length", len(answer.body))
         if close:

@@ -29,8 +29,8 @@ class Bucket:
     to all that was ever stored under it, the oldest first.
     """
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, now):
+        self.name, self._now = name, now
         self.objects = {}
         self.versions = {}
         self.history = []
@@ -41,14 +41,14 @@ class Bucket:
         known = self._facts.get(key)
         if known is None or known.data is not data:
             headers = known.headers if known else {}
-            known = self._facts[key] = Fact(data, md5(data), time.time(), headers)
+            known = self._facts[key] = Fact(data, md5(data), self._now(), headers)
         return known
 
     def put(self, key, data, etag, headers, who, request):
         versions = self.versions.setdefault(key, [])
         # What is stored again is kept once.
         data = next((v.data for v in versions if v.data == data), data)
-        fact = Fact(data, etag, time.time(), headers)
+        fact = Fact(data, etag, self._now(), headers)
         versions.append(Version(data, who, fact.modified, request))
         self.objects[key], self._facts[key] = data, fact
         self.history.append(Change(fact.modified, key, fact))
@@ -56,7 +56,11 @@ class Bucket:
     def delete(self, key):
         if self.objects.pop(key, None) is not None:
             self._facts.pop(key, None)
-            self.history.append(Change(time.time(), key, None))
+            self.history.append(Change(self._now(), key, None))
+
+    def age(self, key, seconds):
+        fact = self.fact(key)
+        self._facts[key] = fact._replace(modified=fact.modified - seconds)
 
     def at(self, mark):
         """Facts of the objects there were after so many changes."""
@@ -93,8 +97,8 @@ def refused(code, detail="", headers=None, status=None):
 class Store:
     """The operations, with the faults that occur in them; the caller holds the lock of both."""
 
-    def __init__(self, faults, region):
-        self._faults, self.region = faults, region
+    def __init__(self, faults, region, now):
+        self._faults, self.region, self._now = faults, region, now
 
     def execute(self, bucket, request, key, body, several):
         if several:
@@ -244,7 +248,7 @@ class Store:
         def mark(rule):
             if rule["mark"] is not None:
                 return rule["mark"]
-            oldest = time.time() - (rule["age"] or 0)
+            oldest = self._now() - (rule["age"] or 0)
             return sum(1 for _ in itertools.takewhile(lambda c: c.time <= oldest, bucket.history))
 
         def differs(rule):
