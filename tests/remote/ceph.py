@@ -127,13 +127,12 @@ def _wanted():
 
 
 def _download(directory):
-    try:
-        wanted = _wanted()
-    except Unavailable:
-        _apt("apt-get", "-qq", "update")
-        wanted = _wanted()
     settings = ["-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=0", "-qq"]
-    _apt("apt-get", *settings, "download", *wanted, where=directory)
+    try:
+        _apt("apt-get", *settings, "download", *_wanted(), where=directory)
+    except Unavailable:  # also when the lists are missing or old
+        _apt("apt-get", *settings, "update")
+        _apt("apt-get", *settings, "download", *_wanted(), where=directory)
 
 
 def cache():
