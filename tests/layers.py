@@ -301,7 +301,7 @@ def check_built():
         if f"'{name}'" not in listed:
             yield f"{name} is not in meson.build"
     patterns = {"unit": "test_*.c", "fuzz": "fuzz_*.c", "fs": "*.py", "posix": "*.py",
-                "services": "*.py"}
+                "remote": "*.py", "services": "*.py"}
     for folder, pattern in patterns.items():
         for path in sorted((ROOT / "tests" / folder).glob(pattern)):
             name = path.stem.removeprefix("test_").removeprefix("fuzz_")
