@@ -26,6 +26,7 @@ LAYERS = [
     {"codec"},
     {"embed", "journal", "pack", "index", "remote"},
     {"store"},
+    {"replica"},
     {"tree"},
     {"client"},
     {"context"},

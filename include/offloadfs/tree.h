@@ -189,6 +189,19 @@ struct ofs_tree_options {
 	 */
 	const char *promote_match;
 	uint32_t promote_reads;
+	/**
+	 * Object storage to which the store is replicated, and from which content comes that is not
+	 * on this disk: as of config.ini. NULL or "": none. Only in the background anything is sent.
+	 */
+	const char *remote;
+	/** A command that prints credentials for it; NULL or "": they are found as AWS's tools do. */
+	const char *remote_credentials;
+	/** Milliseconds between two objects of the log there. */
+	uint32_t replicate_ms;
+	/** ofs_tree_sync() waits until the remote has what it covers; -EIO if that takes long. */
+	bool replicate_on_sync;
+	/** Bytes of packs on this disk, above which what the remote has goes here. 0: no limit. */
+	uint64_t local_max;
 	/** Seconds for which tombstones of collected files are kept; 0: for good. */
 	uint64_t tombstones_s;
 	/**
@@ -214,7 +227,7 @@ struct ofs_tree_options {
 		.slice_max_lines = 2000, .slice_max_bytes = 65536, .search_ms = 250,           \
 		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000, .gc_interval_ms = 60000,    \
 		.grace_s = 604800, .task_idle_s = 86400, .tombstones_s = 31536000,             \
-		.log_max = (uint64_t)64 << 20                                                  \
+		.log_max = (uint64_t)64 << 20, .replicate_ms = 5000                            \
 	}
 
 /** The caller: owner of new files, and subject of the tree's own checks of permissions. */

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -14,72 +13,6 @@
 #define JOB_POLL_NS_MAX 100000000L
 #define JOB_PATIENCE (2 * OFS_NS_PER_S) /* before it is said that another one runs */
 #define JOB_EXIT_SIGNAL 128 /* and the signal's number, as of a shell */
-
-#define PROGRESS_WIDTH 80 /* of a terminal that does not tell */
-#define PROGRESS_BAR_MAX 40
-#define PROGRESS_RATE_AFTER (OFS_NS_PER_S / 4) /* before that it is anybody's guess */
-
-/* ---- progress */
-
-/* "  120.3 MB/s  ETA 1:02", "  3500 files/s  ETA 0:01"; "" when it cannot be told yet. */
-static void progress_rate(const struct ofs_job *job, uint64_t done, uint64_t total, char *ret,
-			  size_t size)
-{
-	double elapsed = (double)(ofs_clock_monotonic() - job->start), left;
-	double rate = (double)done * (double)OFS_NS_PER_S / elapsed;
-	unsigned int s;
-	int n;
-
-	ret[0] = '\0';
-	if (!done || elapsed < (double)PROGRESS_RATE_AFTER)
-		return;
-	left = (double)(total - done) / rate + 0.9;
-	s = (unsigned int)OFS_MIN(left, 359999.0);
-	if (job->kind->unit)
-		n = snprintf(ret, size, "  %.0f %s/s  ETA ", rate, job->kind->unit);
-	else
-		n = snprintf(ret, size, "  %.1f MB/s  ETA ", rate / 1e6);
-	if (s < 3600)
-		snprintf(ret + n, size - (size_t)n, "%u:%02u", s / 60, s % 60);
-	else
-		snprintf(ret + n, size - (size_t)n, "%u:%02u:%02u", s / 3600, s / 60 % 60, s % 60);
-}
-
-/* One line, redrawn in place. */
-static void progress_draw(struct ofs_job *job)
-{
-	uint64_t total = ofs_job_number(job, "total");
-	uint64_t done = OFS_MIN(ofs_job_number(job, "done"), total);
-	unsigned int percent = total ? (unsigned int)((double)done / (double)total * 100) : 0;
-	char bar[PROGRESS_BAR_MAX + 1] = "", rate[64], line[256];
-	size_t width, used, cells;
-	struct winsize size;
-
-	if (!isatty(STDERR_FILENO))
-		return;
-	progress_rate(job, done, total, rate, sizeof(rate));
-	/* The last column stays free: some terminals wrap once it is written. */
-	width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col
-									    : PROGRESS_WIDTH;
-	width = OFS_MIN(width, sizeof(line)) - 1;
-	used = strlen(job->kind->doing) + strlen("  100%  []") + strlen(rate);
-	cells = width > used ? OFS_MIN(width - used, PROGRESS_BAR_MAX) : 0;
-	memset(bar, ' ', cells);
-	memset(bar, '#', cells * percent / 100);
-	snprintf(line, sizeof(line), cells ? "%s  %3u%%  [%s]%s" : "%s  %3u%%%s%s",
-		 job->kind->doing, percent, bar, rate);
-	fprintf(stderr, "\r%.*s\033[K", (int)width, line);
-	fflush(stderr);
-	job->drawn = true;
-}
-
-/* Before anything else is printed, and at the end. */
-static void progress_clear(struct ofs_job *job)
-{
-	if (job->drawn)
-		fputs("\r\033[K", stderr);
-	job->drawn = false;
-}
 
 /* ---- signals */
 
@@ -210,7 +143,7 @@ static int job_tell(struct ofs_job *job)
 		}
 		if (r < 0)
 			return r;
-		progress_clear(job);
+		ofs_progress_clear(&job->progress);
 		r = job->items ? json_array_append(job->items, item) : job->item(job->arg, item);
 		json_decref(item);
 		if (r != 0)
@@ -226,14 +159,15 @@ static int job_watch(struct ofs_job *job)
 	struct timespec pause = { 0, JOB_POLL_NS_MIN };
 	int r;
 
-	job->start = ofs_clock_monotonic();
+	ofs_progress_begin(&job->progress, job->kind->doing, job->kind->unit);
 	for (;;) {
 		r = job_ask(job);
 		if (r == 0)
 			r = job_tell(job);
 		if (r != 0 || !ofs_job_is(job, "running"))
 			return r;
-		progress_draw(job);
+		ofs_progress_draw(&job->progress, ofs_job_number(job, "done"),
+				  ofs_job_number(job, "total"));
 		if (job_signal && !job->stopping) {
 			job->stopping = true;
 			r = job_command(job, "stop");
@@ -331,7 +265,7 @@ int ofs_job_run(struct ofs_job *job, const char *command, struct ofs_error *err)
 	if (r < 0)
 		return job_failed(job, -r, false, err);
 	r = job_watch(job);
-	progress_clear(job);
+	ofs_progress_clear(&job->progress);
 	return r < 0 ? job_failed(job, -r, true, err) : job_end(job, err);
 }
 

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "cli/progress_line.h"
 #include "client/access.h"
 
 struct ofs_job_kind {
@@ -37,8 +38,7 @@ struct ofs_job {
 	bool told_all; /* the tree remembers no more of them */
 	bool stopping; /* it was asked to stop */
 
-	int64_t start;
-	bool drawn; /* a line that shows its progress is on the terminal */
+	struct ofs_progress progress;
 };
 
 void ofs_job_finish(struct ofs_job *job);

@@ -397,6 +397,15 @@ struct ofs_index_extent {
 int ofs_index_put_object(struct ofs_index *ix, const struct ofs_index_object *object,
 			 const struct ofs_index_extent *extents, size_t n);
 
+/*
+ * Forgets the extents in which no frame is left, and the objects without an extent; inside a write
+ * transaction.
+ */
+int ofs_index_delete_dead_objects(struct ofs_index *ix);
+
+/* Forgets all of them, likewise. */
+int ofs_index_delete_objects(struct ofs_index *ix);
+
 /* The extent that holds the byte at `off` of a pack, and its object. -ENOENT: there is none. */
 int ofs_index_find_extent(struct ofs_index *ix, uint32_t pack, uint64_t off,
 			  struct ofs_index_extent *ret, struct ofs_index_object *ret_object);

@@ -25,6 +25,27 @@ int ofs_index_put_object(struct ofs_index *ix, const struct ofs_index_object *ob
 	return r < 0 ? r : ofs_db_written(&ix->db, put_object(ix, object, extents, n));
 }
 
+static int delete_objects(struct ofs_index *ix, int extents, int objects)
+{
+	OFS_DB_LOCKED(&ix->db);
+	int r = ofs_db_writable(&ix->db);
+
+	if (r < 0)
+		return r;
+	r = ofs_db_run(&ix->db, extents, OFS_NO_ARGS);
+	return ofs_db_written(&ix->db, r < 0 ? r : ofs_db_run(&ix->db, objects, OFS_NO_ARGS));
+}
+
+int ofs_index_delete_dead_objects(struct ofs_index *ix)
+{
+	return delete_objects(ix, OFS_STMT_EXTENT_DELETE_DEAD, OFS_STMT_OBJECT_DELETE_DEAD);
+}
+
+int ofs_index_delete_objects(struct ofs_index *ix)
+{
+	return delete_objects(ix, OFS_STMT_EXTENT_DELETE_ALL, OFS_STMT_OBJECT_DELETE_ALL);
+}
+
 int ofs_index_find_extent(struct ofs_index *ix, uint32_t pack, uint64_t off,
 			  struct ofs_index_extent *ret, struct ofs_index_object *ret_object)
 {

@@ -197,6 +197,12 @@ extern const char ofs_schema_from_6[];
 	X(OBJECT_PUT, "INSERT INTO object(epoch, number, size) VALUES(?1, ?2, ?3)") \
 	X(OBJECT_LIST, "SELECT id, epoch, number, size FROM object WHERE id > ?1" \
 	  " ORDER BY id LIMIT 1") \
+	X(OBJECT_DELETE_DEAD, "DELETE FROM object WHERE id NOT IN (SELECT object FROM extent)") \
+	X(OBJECT_DELETE_ALL, "DELETE FROM object") \
+	X(EXTENT_DELETE_ALL, "DELETE FROM extent") \
+	X(EXTENT_DELETE_DEAD, "DELETE FROM extent WHERE NOT EXISTS (SELECT 1 FROM frame f" \
+	  " INDEXED BY frame_place WHERE f.pack = extent.pack AND f.off >= extent.off" \
+	  " AND f.off < extent.off + extent.len)") \
 	X(EXTENT_PUT, "INSERT INTO extent(pack, off, len, object, at)" \
 	  " VALUES(?1, ?2, ?3, ?4, ?5)") \
 	X(EXTENT_LAST, "SELECT pack, off + len FROM extent ORDER BY pack DESC, off DESC LIMIT 1") \

@@ -103,7 +103,7 @@ int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable,
 
 	OFS_LOCKED(&s->cycle);
 	r = ofs_packset_disk_usage(s->packs, &used);
-	if (r == 0 && used > keep && !s->pins)
+	if (r == 0 && used > keep)
 		r = ofs_packset_list_parts(s->packs, note_part, &l);
 	if (l.n)
 		qsort(l.at, l.n, sizeof(*l.at), part_compare);

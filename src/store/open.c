@@ -41,7 +41,7 @@ static int note_name(void *arg, const char *name)
 {
 	static const char *const ours[] = { "lock",	  "journal",	"packs",   "index.db*",
 					    "lost+found", "quarantine", "reserve", "config.ini",
-					    "search.db*", "context.ini", "log" };
+					    "search.db*", "context.ini", "log",	   "remote" };
 	struct seen *seen = arg;
 	size_t i = 0;
 

@@ -196,7 +196,6 @@ int ofs_store_reclaim(struct ofs_store *s)
 		return r;
 	if (s->pins && !s->reserve.tight)
 		return 0;
-	s->pin_broken = s->pins;
 	do {
 		dead.n = 0;
 		r = ofs_index_list_dead(s->index, OFS_PACK_HEADER, DEAD_MAX, note_dead, &dead);

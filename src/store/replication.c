@@ -20,23 +20,41 @@ void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg
 	ofs_packset_expect_away(s->packs);
 }
 
+void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(void *arg),
+			   void *arg)
+{
+	s->crowded = crowded;
+	s->crowded_arg = arg;
+	s->packs_max = max;
+}
+
+int ofs_store_forget_objects(struct ofs_store *s)
+{
+	int r;
+
+	OFS_LOCKED(&s->cycle);
+	r = ofs_index_begin(s->index);
+	return r < 0 ? r : ofs_index_end(s->index, ofs_index_delete_objects(s->index));
+}
+
 /* ---- the log */
 
-int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, size_t max, struct ofs_buf *ret,
-			 ofs_lsn *ret_to, ofs_lsn *ret_segment)
+int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, ofs_lsn limit, size_t max,
+			 struct ofs_buf *ret, ofs_lsn *ret_to, ofs_lsn *ret_segment)
 {
 	int r;
 
 	*ret_to = from;
 	if (!ofs_store_is_whole(s))
 		return -EIO;
-	if (ofs_journal_end(s->journal) <= from)
+	if (OFS_MIN(ofs_journal_end(s->journal), limit) <= from)
 		return 0;
 	r = ofs_journal_sync(s->journal);
 	if (r < 0)
 		return r;
-	return ofs_journal_export(s->journal_fd, s->uuid, from, ofs_journal_durable(s->journal),
-				  max, ret, ret_to, ret_segment);
+	return ofs_journal_export(s->journal_fd, s->uuid, from,
+				  OFS_MIN(ofs_journal_durable(s->journal), limit), max, ret, ret_to,
+				  ret_segment);
 }
 
 ofs_lsn ofs_store_log_end(struct ofs_store *s)
@@ -84,22 +102,6 @@ int ofs_store_leap(struct ofs_store *s, ofs_lsn lsn)
 }
 
 /* ---- snapshots */
-
-void ofs_store_pin_frames(struct ofs_store *s)
-{
-	OFS_LOCKED(&s->cycle);
-
-	s->pins++;
-	s->pin_broken = false;
-}
-
-bool ofs_store_unpin_frames(struct ofs_store *s)
-{
-	OFS_LOCKED(&s->cycle);
-
-	s->pins--;
-	return !s->pin_broken;
-}
 
 struct spans {
 	struct ofs_journal_data *at;
@@ -174,20 +176,19 @@ int ofs_store_begin_snapshot(struct ofs_store *s, struct ofs_snapshot *snap)
 
 	pthread_mutex_lock(&s->cycle);
 	r = take_snapshot(s, snap);
-	if (r == 0) {
+	if (r == 0)
 		s->pins++;
-		s->pin_broken = false;
-	}
 	pthread_mutex_unlock(&s->cycle);
 	ofs_store_tell(s);
 	return r;
 }
 
-bool ofs_store_end_snapshot(struct ofs_store *s, bool arrived)
+void ofs_store_end_snapshot(struct ofs_store *s, bool arrived)
 {
 	if (arrived)
 		ofs_index_pages_copied(s->index);
-	return ofs_store_unpin_frames(s);
+	OFS_LOCKED(&s->cycle);
+	s->pins--;
 }
 
 int ofs_store_list_unsent(struct ofs_store *s,
@@ -208,12 +209,45 @@ int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, s
 	if (r == 0)
 		r = ofs_frame_decode(bytes, len, f->pack, f->off, &info, &content);
 	if (r < 0)
-		return r;
+		return ofs_index_has_frame(s->index, f->pack, f->off) == 0 ? -ENOENT : r;
 	ofs_frame_buffer_put(content, info.raw);
 	if (info.stored != f->stored || len != f->stored)
 		return -EIO;
 	ofs_buf_append(ret, bytes, len);
 	return 0;
+}
+
+/* What is neither here nor in an object is damaged, and known to be. */
+static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *buf)
+{
+	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
+	struct ofs_index_object object;
+	struct ofs_index_extent e;
+	int r;
+
+	buf->len = 0;
+	if (ofs_store_copy_frame(s, f, buf) == 0)
+		return 0;
+	r = ofs_index_find_extent(s->index, f->pack, f->off, &e, &object);
+	return r < 0 ? (r == -ENOENT ? 0 : r) : ofs_away_bring(s, &loc);
+}
+
+int ofs_store_bring_all(struct ofs_store *s,
+			void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf buf = OFS_BUF_INIT;
+	struct ofs_index_frame f = { 0 };
+	uint64_t done = 0, total, unused;
+	int r = ofs_index_totals(s->index, 0, &total, &unused);
+
+	while (r == 0 && (r = ofs_index_next_frame(s->index, f.id, &f)) == 0) {
+		if (!f.live)
+			continue;
+		r = bring_frame(s, &f, &buf);
+		done += f.raw;
+		progress(arg, done, total);
+	}
+	return r == -ENOENT ? 0 : r;
 }
 
 int ofs_store_put_object(struct ofs_store *s, const struct ofs_index_object *object,
@@ -226,4 +260,17 @@ int ofs_store_put_object(struct ofs_store *s, const struct ofs_index_object *obj
 	if (r < 0)
 		return r;
 	return ofs_index_end(s->index, ofs_index_put_object(s->index, object, extents, n));
+}
+
+int ofs_store_list_objects(struct ofs_store *s,
+			   int (*fn)(void *arg, const struct ofs_index_object *o), void *arg)
+{
+	int r;
+
+	pthread_mutex_lock(&s->cycle);
+	r = ofs_index_begin(s->index);
+	if (r == 0)
+		r = ofs_index_end(s->index, ofs_index_delete_dead_objects(s->index));
+	pthread_mutex_unlock(&s->cycle);
+	return r < 0 ? r : ofs_index_list_objects(s->index, fn, arg);
 }

@@ -27,20 +27,38 @@ void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg
 
 /*
  * Gives back what objects with an id up to `durable` have, used longest ago first, until packs take
- * `keep` bytes on this disk; *ret_left is what they take then. Nothing while frames are pinned.
+ * `keep` bytes on this disk; *ret_left is what they take then.
  */
 int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable,
 			   uint64_t *ret_left);
 
+/*
+ * Packs are to take `max` bytes on this disk (0: no bound). While they take more, `crowded` is
+ * called, with no lock held, before anything is sealed: it may wait for room. From then on `max`
+ * alone may change.
+ */
+void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(void *arg),
+			   void *arg);
+
+/*
+ * Brings all content here that is not. `progress` is called now and then with how many bytes of
+ * content of how many it has looked at. -EIO: some cannot be had.
+ */
+int ofs_store_bring_all(struct ofs_store *s,
+			void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg);
+
+/* Forgets all objects: content that is not here is lost, and another remote gets everything. */
+int ofs_store_forget_objects(struct ofs_store *s);
+
 /* ---- the log */
 
 /*
- * Appends what was logged from `from` on to `ret`, some `max` bytes, durable here by then, as
- * ofs_journal_export() has it. *ret_to is `from` when there is nothing new. -ESTALE: some of it is
- * gone; -EUCLEAN: it is damaged.
+ * Appends what was logged from `from` up to `limit`, a record's border, to `ret`: some `max` bytes,
+ * durable here by then, as ofs_journal_export() has it. *ret_to is `from` when there is nothing
+ * new. -ESTALE: some of it is gone; -EUCLEAN: it is damaged.
  */
-int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, size_t max, struct ofs_buf *ret,
-			 ofs_lsn *ret_to, ofs_lsn *ret_segment);
+int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, ofs_lsn limit, size_t max,
+			 struct ofs_buf *ret, ofs_lsn *ret_to, ofs_lsn *ret_segment);
 
 /* The end of the log now. */
 ofs_lsn ofs_store_log_end(struct ofs_store *s);
@@ -86,25 +104,28 @@ struct ofs_snapshot {
 
 /*
  * Makes a checkpoint and copies the index as it then is. Sealing and checkpoints wait meanwhile.
- * Until ofs_store_end_snapshot() no frame is given back, so that those it names can be read; unless
- * the disk is full, which that function tells.
+ * Until ofs_store_end_snapshot() no frame is given back, unless the disk is full, so that those it
+ * names can be read.
  */
 int ofs_store_begin_snapshot(struct ofs_store *s, struct ofs_snapshot *snap);
 
-/* `arrived`: the next one need not have again what this one had. False: some frames may be gone. */
-bool ofs_store_end_snapshot(struct ofs_store *s, bool arrived);
-
-/* The same pin for frames alone. */
-void ofs_store_pin_frames(struct ofs_store *s);
-bool ofs_store_unpin_frames(struct ofs_store *s);
+/* `arrived`: the next one need not have again what this one had. */
+void ofs_store_end_snapshot(struct ofs_store *s, bool arrived);
 
 /* Frames that lie behind all extents, in the order of their places. */
 int ofs_store_list_unsent(struct ofs_store *s,
 			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
 
-/* Appends the bytes of a frame, verified. */
+/*
+ * Appends the bytes of a frame, verified. -ENOENT: it was given back meanwhile; other errors: it
+ * cannot be read, or is damaged.
+ */
 int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret);
 
 /* Enters an object that holds these extents, durably. */
 int ofs_store_put_object(struct ofs_store *s, const struct ofs_index_object *object,
 			 const struct ofs_index_extent *extents, size_t n);
+
+/* Forgets the objects of which nothing is alive, durably, and calls `fn` for all others. */
+int ofs_store_list_objects(struct ofs_store *s,
+			   int (*fn)(void *arg, const struct ofs_index_object *o), void *arg);

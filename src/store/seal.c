@@ -92,6 +92,8 @@ static int batch_create(struct ofs_store *s, struct ofs_seal_batch **ret)
 
 	b->store = s;
 	b->max = s->reserve.tight ? BATCH_BYTES_TIGHT : BATCH_BYTES;
+	if (s->packs_max)
+		b->max = OFS_MIN(b->max, OFS_MAX(s->packs_max / 8, BATCH_BYTES_TIGHT));
 	b->buf = ofs_alloc(OFS_BLOCK_SIZE);
 	b->whole = ofs_sha256_create();
 	r = ofs_packer_create(s, false, &b->packer);

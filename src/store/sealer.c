@@ -39,6 +39,14 @@ static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 	return r;
 }
 
+/* Packs take more of this disk than they are to. */
+static bool is_crowded(struct ofs_store *s)
+{
+	uint64_t used, max = s->packs_max;
+
+	return max && ofs_packset_disk_usage(s->packs, &used) == 0 && used > max;
+}
+
 static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *ret_sealed)
 {
 	struct ofs_seal_when now = *when;
@@ -54,7 +62,7 @@ static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *
 		ofs_seal_batch_destroy(b);
 		*ret_sealed += n;
 		now.pressed = when->pressed || ofs_store_is_pressed(s);
-	} while (r == 0 && n > 0 && !ofs_store_is_stopping(s) &&
+	} while (r == 0 && n > 0 && !ofs_store_is_stopping(s) && !is_crowded(s) &&
 		 (!now.pressed || !when->delay || ++batches < BATCHES_MAX));
 	return r;
 }
@@ -290,6 +298,8 @@ static void do_work(struct ofs_store *s, enum work work, const struct ofs_seal_w
 			s->unsettled = false;
 		}
 	} else {
+		if (is_crowded(s))
+			s->crowded(s->crowded_arg);
 		r = work == WORK_SQUEEZE ? squeeze_step(s, when)
 					 : ofs_store_cycle(s, when, work == WORK_CHECKPOINT);
 		s->sealer.quiet_since = ofs_clock_monotonic();

@@ -89,7 +89,6 @@ struct ofs_store {
 	 */
 	bool strays;
 	unsigned int pins; /* somebody reads frames that may be dead by now; cycle */
-	bool pin_broken; /* some were given back all the same, as the disk was full; cycle */
 	bool uncertain; /* a commit to the index failed: a start may find that it did not; cycle */
 
 	pthread_rwlock_t reclaim;
@@ -136,6 +135,9 @@ struct ofs_store {
 	_Atomic ofs_lsn log_needed; /* what lies before is kept for that alone */
 	int (*_Atomic sync_hook)(void *arg, ofs_lsn lsn); /* read without the lock */
 	void *sync_arg; /* set before it */
+	_Atomic uint64_t packs_max; /* bytes on this disk; 0: no bound */
+	void (*crowded)(void *arg); /* see ofs_store_bound_packs() */
+	void *crowded_arg;
 	uint64_t changes; /* records logged by this run */
 	uint64_t name_changes; /* of those, what changes where something is or how it is labelled */
 	bool unsettled; /* there may be something to repack */

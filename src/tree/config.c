@@ -6,12 +6,14 @@
 #include <limits.h>
 
 #include "base/text.h"
+#include "io/file.h"
 #include "io/path.h"
 #include "io/trust.h"
 #include "tree/core/category.h"
 #include "tree/expiry/promote.h"
 
 #define FILE_NAME "config.ini"
+#define FILE_MAX ((size_t)1 << 20)
 #define HOUR_MS 3600000
 #define TTL_MAX (36500 * UINT64_C(86400))
 
@@ -122,6 +124,14 @@ static const struct ofs_ini_key keys[] = {
 		"Search by meaning: a model's directory, or its name at embed_url"),
 	TEXT("embed_url",
 		"An endpoint that makes vectors: http://127.0.0.1:11434/v1"),
+	TEXT("remote",
+		"Replicate to object storage: s3://BUCKET/PREFIX?endpoint=URL"),
+	TEXT("remote_credentials",
+		"A command that prints credentials, as AWS's credential_process"),
+	NUMBER("replicate_every", MS, 0, HOUR_MS, 5000, "fsync",
+		"Send what is new so often; fsync: it also waits for that"),
+	NUMBER("local_max", MIB, 1, 1 << 30, 0, "unlimited",
+		"Size of sealed content on this disk; the remote has the rest"),
 	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
 	WORD("hide_working", switches,
@@ -305,6 +315,12 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->promote_reads = 0;
 	if (when)
 		ofs_promote_parse_when(when, &ret->promote_reads, NULL);
+	ret->remote = get_text(c, GENERAL, "remote");
+	ret->remote_credentials = get_text(c, GENERAL, "remote_credentials");
+	ret->replicate_on_sync = !ofs_config_get(c, "replicate_every");
+	ret->replicate_ms = ret->replicate_on_sync ? 5000
+						   : (uint32_t)ofs_config_get(c, "replicate_every");
+	ret->local_max = ofs_config_get(c, "local_max") << 20;
 	/* Not in a file that others may be shown. */
 	ret->embed_key = secure_getenv("OFFLOAD_EMBED_KEY");
 	ret->blocks = (enum ofs_blocks)ofs_config_get(c, "blocks");
@@ -369,6 +385,55 @@ int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_er
 
 	/* Others report a missing store. */
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+}
+
+/* Whether a line sets the key. */
+static bool sets(const char *line, size_t len, const char *name)
+{
+	size_t skip = strspn(line, " \t"), n = strlen(name);
+
+	if (skip + n >= len || strncmp(line + skip, name, n) != 0)
+		return false;
+	return line[skip + n + strspn(line + skip + n, " \t")] == '=';
+}
+
+/* `text` is that of a config.ini; the one in `ret` sets the key to the value, or does not set it. */
+static void edit(const char *text, const char *name, const char *value, struct ofs_buf *ret)
+{
+	bool general = true;
+
+	if (value)
+		ofs_buf_printf(ret, "%s = %s\n", name, value);
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		general = general && text[strspn(text, " \t")] != '[';
+		len += text[len] == '\n';
+		if (!general || !sets(text, len, name))
+			ofs_buf_append(ret, text, len);
+		text += len;
+	}
+}
+
+int ofs_config_store_set(const char *store, const char *name, const char *value,
+			 struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, edited = OFS_BUF_INIT;
+	OFS_CLOSE int dir = ofs_trust_open_store(store, err);
+	struct ofs_config *c = ofs_config_create();
+	int r = dir < 0 ? dir : value ? ofs_config_set(c, name, value, err) : 0;
+
+	ofs_config_destroy(c);
+	if (r < 0)
+		return r;
+	r = ofs_io_read_file(dir, FILE_NAME, FILE_MAX, &text);
+	if (r == 0 || r == -ENOENT) {
+		edit(ofs_buf_str(&text), name, value, &edited);
+		r = ofs_io_write_file(dir, FILE_NAME, edited.data, edited.len);
+	}
+	return r < 0 ? ofs_error_set(err, -r, "'%s/" FILE_NAME "' cannot be changed: %s", store,
+				     strerror(-r))
+		     : 0;
 }
 
 /* ---- what is in effect */

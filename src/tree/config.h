@@ -13,3 +13,10 @@ bool ofs_config_has(const char *name);
 
 /* The key that `name` is likely a misspelling of; NULL: none is close to it. */
 const char *ofs_config_nearest(const char *name);
+
+/*
+ * Sets a key of the first section in the store's config.ini, which is made if need be, and leaves
+ * everything else there as it is; NULL removes the key. The value is checked as an option is.
+ */
+int ofs_config_store_set(const char *store, const char *name, const char *value,
+			 struct ofs_error *err);

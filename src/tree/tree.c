@@ -11,6 +11,7 @@
 #include "tree/core/place.h"
 #include "tree/core/quota.h"
 #include "tree/core/ref.h"
+#include "tree/core/replicate.h"
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
@@ -96,6 +97,8 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 		r = ofs_audit_start(t->audit);
 	if (r == 0 && t->background)
 		r = ofs_store_start(t->store);
+	if (r == 0)
+		r = ofs_replicate_start(t);
 	if (r == 0 && t->background)
 		r = ofs_indexer_start(t->indexer);
 	if (r == 0 && t->background)
@@ -174,6 +177,10 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->slice_max_bytes = opts->slice_max_bytes;
 	t->search_ms = opts->search_ms;
 	r = ofs_store_open(path, &store, err, &t->store);
+	if (r == 0 && ofs_replicate_open(t, path, opts, err) < 0) {
+		ofs_tree_close(t);
+		return -EINVAL;
+	}
 	if (r == 0) {
 		t->ref_seed = ofs_store_ref_seed(t->store);
 		r = start(t, path, opts);
@@ -204,7 +211,9 @@ int ofs_tree_close(struct ofs_tree *t)
 	ofs_meaning_stop(t->meaning);
 	ofs_indexer_stop(t->indexer);
 	ofs_made_nodes_destroy(t->made);
+	ofs_replicate_stop(t);
 	r = ofs_store_close(t->store);
+	ofs_replicate_close(t);
 	ofs_audit_destroy(t->audit);
 	ofs_indexer_destroy(t->indexer);
 	ofs_meaning_destroy(t->meaning);

@@ -120,7 +120,7 @@ static ofs_lsn copy_snapshot(bool changed, uint32_t number)
 	pages_copied = 0;
 	cr_assert_eq(ofs_store_begin_snapshot(s, &snap), 0);
 	cr_assert_eq(ftruncate(index_fd, (off_t)snap.pages * 1024), 0);
-	cr_assert(ofs_store_end_snapshot(s, true));
+	ofs_store_end_snapshot(s, true);
 	return snap.meta.checkpoint;
 }
 
@@ -131,7 +131,8 @@ static void copy_log(ofs_lsn from)
 
 	for (;; from = to) {
 		log.len = 0;
-		cr_assert_eq(ofs_store_export_log(s, from, 100000, &log, &to, &segment), 0);
+		cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, 100000, &log, &to,
+						  &segment), 0);
 		if (to == from)
 			break;
 		cr_assert_eq(ofs_journal_import(journal_fd, ofs_store_uuid(s), segment, from,
@@ -344,7 +345,7 @@ Test(store_replication, the_log_is_held)
 		seal();
 		cr_assert_eq(ofs_store_trim(s, true), 0);
 	}
-	cr_assert_eq(ofs_store_export_log(s, from, 100 * MIB, &log, &to, &segment), 0);
+	cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, 100 * MIB, &log, &to, &segment), 0);
 	cr_assert_eq(to, ofs_store_log_end(s));
 	/* What is held for others alone is no reason for writers to wait. */
 	cr_assert_lt(ofs_journal_size(s->journal, s->log_needed, NULL), MIB);
@@ -354,7 +355,7 @@ Test(store_replication, the_log_is_held)
 		cr_assert_eq(ofs_store_trim(s, true), 0);
 	}
 	cr_assert_lt(ofs_journal_size(s->journal, 0, NULL), 5 * MIB);
-	cr_assert_eq(ofs_store_export_log(s, from, MIB, &log, &to, &segment), -ESTALE);
+	cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, MIB, &log, &to, &segment), -ESTALE);
 }
 
 static struct ofs_index_frame frames[64];
@@ -378,17 +379,19 @@ static size_t readable_frames(void)
 
 Test(store_replication, frames_are_pinned)
 {
+	struct ofs_snapshot snap = { .page_run = take_pages,
+				     .draft = take_draft,
+				     .frame = note_frame };
 	uint64_t a = make_noise(OFS_ROOT_INO, "a", MIB, 1);
 
 	make_noise(OFS_ROOT_INO, "b", 1000, 2);
 	seal();
-	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	cr_assert_eq(ofs_store_begin_snapshot(s, &snap), 0);
 	cr_assert_eq(nframes, 5);
-	ofs_store_pin_frames(s);
 	remove_file(OFS_ROOT_INO, "a", a);
 	seal();
 	cr_assert_eq(readable_frames(), 5);
-	cr_assert(ofs_store_unpin_frames(s));
+	ofs_store_end_snapshot(s, false);
 	cr_assert_eq(readable_frames(), 5);
 	make_noise(OFS_ROOT_INO, "c", 1000, 3);
 	seal();
@@ -485,21 +488,6 @@ Test(store_replication, eviction)
 	ofs_store_set_objects(s, get_object, NULL);
 	for (unsigned int i = 0; i < 8; i++)
 		expect_noise(files[i], 0, MIB, i);
-}
-
-Test(store_replication, pinned_frames_stay)
-{
-	uint64_t before;
-
-	make_noise(OFS_ROOT_INO, "a", 2 * MIB, 1);
-	seal();
-	copy_snapshot(false, 1);
-	put_late(NULL, 1);
-	before = disk_of_packs();
-	ofs_store_pin_frames(s);
-	cr_assert_eq(evict(0, 1), before);
-	cr_assert(ofs_store_unpin_frames(s));
-	cr_assert_lt(evict(0, 1), before / 2);
 }
 
 struct endless {

@@ -127,6 +127,7 @@ struct ofs_tree {
 	struct ofs_made_nodes *made;
 	struct ofs_inventories *inventories;
 	struct ofs_verify_job *verify_job;
+	struct ofs_replicate *replicate; /* NULL: no remote is named */
 	struct ofs_views *views;
 
 	_Atomic int64_t touches; /* changes that any view may show (core/changes.h) */

@@ -14,6 +14,7 @@
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
+#include "tree/core/replicate.h"
 #include "tree/core/place.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/gc.h"
@@ -23,6 +24,7 @@
 
 #define PREFIX "user.offload."
 #define VERIFY PREFIX "verify"
+#define REMOTE PREFIX "remote"
 #define GC PREFIX "gc"
 #define LEDGER PREFIX "ledger"
 #define KEY PREFIX "key"
@@ -375,6 +377,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 							: -ENODATA;
 	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
 		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
+	if (node == OFS_NODE_ROOT && strcmp(name, REMOTE) == 0)
+		return ofs_replicate_get(t, out);
 	if (root && strncmp(name, GC, strlen(GC)) == 0)
 		return ofs_gc_get(t->gc, root, name + strlen(GC), out);
 	if (strncmp(name, ENDING, strlen(ENDING)) == 0)
@@ -471,16 +475,19 @@ int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const
 	bool verify = node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0;
 	struct ofs_root *root = ofs_root_at(t, node);
 	bool gc = root && strcmp(name, GC) == 0;
+	bool remote = node == OFS_NODE_ROOT && strcmp(name, REMOTE) == 0;
 	bool ledger = root && strcmp(name, LEDGER) == 0;
 	bool state = !ofs_node_is_virtual(node) && strcmp(name, STATE) == 0;
 	enum ofs_label_kind kind;
 	int r;
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
-	if ((verify || gc || ledger || state) && flags & XATTR_CREATE)
+	if ((verify || gc || remote || ledger || state) && flags & XATTR_CREATE)
 		return -EEXIST;
 	if (verify)
 		return ofs_verify_job_set(t->verify_job, value, size);
+	if (remote)
+		return ofs_replicate_set(t, value, size);
 	if (gc)
 		return ofs_gc_set(t->gc, root, value, size);
 	if (ledger)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "tree/core/replicate.h"
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"
 #include "tree/search/meaning.h"
@@ -174,6 +175,8 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	json_object_set_new(lifecycle, "tombstones", json_integer((json_int_t)s->tombstones));
 	json_object_set_new(json, "lifecycle", lifecycle);
 	json_object_set_new(json, "tokens", tokens_json(&n.ledger));
+	if (t->replicate)
+		json_object_set_new(json, "remote", ofs_replicate_status(t));
 	ofs_json_append(json, JSON_INDENT(2), out);
 	ofs_buf_append_str(out, "\n");
 	return 0;

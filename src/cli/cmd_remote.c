@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* offload remote: the object storage to which a store is replicated. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/progress_line.h"
+#include "cli/report.h"
+#include "client/access.h"
+#include "io/path.h"
+#include "replica/detach.h"
+#include "replica/lineage.h"
+#include "tree/config.h"
+
+#define ATTRIBUTE "remote"
+#define POLL_NS 50000000L
+#define PATIENCE (60 * OFS_NS_PER_S) /* with a remote that cannot be reached */
+
+static const char status_form[] =
+	"remote      {location}\n"
+	"state       {state}[: {error}]\n"
+	"[complete    what was written before {complete_until} is there\n]"
+	"[pending     {+pending_bytes:size} of the log\n]"
+	"[checkpoint  {checkpoint}\n]"
+	"[epoch       {+epoch}\n]"
+	"[requests    {writes} writes, {reads} reads since it was mounted\n]"
+	"[local       {local_bytes:size} of sealed content, at most {+local_max:size}\n]";
+
+struct remote {
+	struct ofs_access access;
+	struct ofs_config *config; /* of the store */
+	const char *location; /* as it is configured; NULL: it is not */
+};
+
+static void remote_finish(struct remote *rm)
+{
+	ofs_config_destroy(rm->config);
+	ofs_access_finish(&rm->access);
+}
+
+/* Finds the store, and what its configuration says. */
+static int find(struct remote *rm, struct ofs_error *err)
+{
+	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
+	int r = ofs_access_find(&rm->access, err);
+
+	if (r < 0)
+		return r;
+	rm->config = ofs_config_create();
+	r = ofs_config_load_store(rm->config, rm->access.target.store, err);
+	ofs_config_apply(rm->config, &opts);
+	rm->location = opts.remote && *opts.remote ? opts.remote : NULL;
+	return r;
+}
+
+/* How to get at a remote, with what the configuration has beside its location. */
+static int take_access(const struct remote *rm, const char *location, struct ofs_error *err,
+		       struct ofs_remote_access *ret)
+{
+	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
+
+	ofs_config_apply(rm->config, &opts);
+	return ofs_remote_access_parse(location, opts.remote_credentials, err, ret);
+}
+
+/* ---- add */
+
+static int check_remote(const struct remote *rm, const char *url, char **ret_location,
+			struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access a = { 0 };
+	int r = take_access(rm, url, err, &a);
+
+	if (r == 0)
+		r = ofs_lineage_look(&a, true, err);
+	if (r > 0)
+		return ofs_error_set(err, EEXIST,
+				     "a store is replicated to there already: 'offload restore' "
+				     "brings it here; for this one, use another prefix");
+	if (r == 0)
+		*ret_location = ofs_location_text(&a.location);
+	return r;
+}
+
+static int remote_add(struct remote *rm, int argc, char **argv)
+{
+	OFS_FREE char *location = NULL;
+	const char *store = rm->access.target.store;
+	struct ofs_error err;
+	int r;
+
+	if (rm->location)
+		return ofs_report("the store is replicated already, to %s: 'offload remote remove' "
+				  "ends that",
+				  rm->location);
+	r = check_remote(rm, argv[0], &location, &err);
+	if (r == 0) {
+		r = ofs_path_make(store, 0700);
+		if (r < 0)
+			ofs_error_set(&err, -r, "cannot make the store '%s': %s", store,
+				      strerror(-r));
+	}
+	if (r == 0)
+		r = ofs_config_store_set(store, "remote", location, &err);
+	if (r < 0)
+		return ofs_report("%s", err.text);
+	ofs_report_line(stdout, "The store %s is replicated to %s %s", store, location,
+			rm->access.target.mounted ? "once it is mounted again (offload down, "
+						    "offload up)"
+						  : "from its next mount on");
+	return OFS_EXIT_OK;
+}
+
+/* ---- status and push */
+
+/* The tree's answer; -ENODATA: it has no remote. */
+static int ask(struct remote *rm, json_t **ret)
+{
+	OFS_FREE char *text = NULL;
+	int r = ofs_backend_attribute(rm->access.backend, "", ATTRIBUTE, &text);
+
+	*ret = r < 0 ? NULL : json_loads(text, 0, NULL);
+	return r < 0 ? r : *ret ? 0 : -EPROTO;
+}
+
+static int open_mounted(struct remote *rm, struct ofs_error *err)
+{
+	if (!rm->access.target.mounted)
+		return ofs_error_set(err, ENOTCONN,
+				     "the store '%s' is not mounted: 'offload up' mounts it",
+				     rm->access.target.store);
+	return ofs_access_open(&rm->access, false, err);
+}
+
+static int no_remote(struct remote *rm)
+{
+	if (rm->location)
+		return ofs_report("it was mounted before it had a remote: mount it again (offload "
+				  "down, offload up)");
+	return ofs_report("the store has no remote: 'offload remote add URL' gives it one");
+}
+
+static int remote_status(struct remote *rm, int argc, char **argv)
+{
+	struct ofs_error err;
+	json_t *json;
+	int r;
+
+	if (!rm->access.target.mounted && rm->location) {
+		json = json_pack("{s:s, s:s}", "location", rm->location, "state", "not mounted");
+	} else if (!rm->access.target.mounted) {
+		return no_remote(rm);
+	} else {
+		if (open_mounted(rm, &err) < 0)
+			return ofs_report("%s", err.text);
+		r = ask(rm, &json);
+		if (r == -ENODATA)
+			return no_remote(rm);
+		if (r < 0)
+			return ofs_report("cannot ask the tree: %s", ofs_backend_strerror(-r));
+	}
+	if (ofs_command_json)
+		return ofs_print_json(json, "");
+	ofs_text_form(stdout, json, status_form);
+	json_decref(json);
+	return OFS_EXIT_OK;
+}
+
+static uint64_t number(const json_t *json, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(json, key));
+}
+
+/* Whether it is done, or will not be; -1: neither yet. */
+static int judge(const json_t *json, uint64_t pushes, bool patient)
+{
+	const char *state = json_string_value(json_object_get(json, "state"));
+	const char *error = json_string_value(json_object_get(json, "error"));
+
+	if (number(json, "pushes") >= pushes)
+		return OFS_EXIT_OK;
+	if (strcmp(state, "deposed") == 0 || strcmp(state, "refused") == 0 || (error && !patient))
+		return ofs_report("%s", error ? error : state);
+	return -1;
+}
+
+static int wait_pushed(struct remote *rm, uint64_t pushes)
+{
+	const struct timespec pause = { 0, POLL_NS };
+	int64_t until = ofs_clock_monotonic() + PATIENCE;
+	struct ofs_progress progress;
+	uint64_t most = 0;
+	int code = -1;
+
+	ofs_progress_begin(&progress, "Sending", NULL);
+	while (code < 0) {
+		json_auto_t *json = NULL;
+		uint64_t pending;
+		int r = ask(rm, &json);
+
+		if (r < 0) {
+			ofs_progress_clear(&progress);
+			return ofs_report("cannot ask the tree: %s", ofs_backend_strerror(-r));
+		}
+		pending = number(json, "pending_bytes");
+		most = OFS_MAX(most, pending);
+		ofs_progress_draw(&progress, most - pending, most);
+		code = judge(json, pushes, ofs_clock_monotonic() < until);
+		if (code < 0)
+			nanosleep(&pause, NULL);
+	}
+	ofs_progress_clear(&progress);
+	return code;
+}
+
+static int remote_push(struct remote *rm, int argc, char **argv)
+{
+	json_auto_t *json = NULL;
+	struct ofs_error err;
+	int r, code;
+
+	if (open_mounted(rm, &err) < 0)
+		return ofs_report("%s", err.text);
+	r = ask(rm, &json);
+	if (r == 0)
+		r = ofs_backend_set_attribute(rm->access.backend, "", ATTRIBUTE, "push");
+	if (r == -ENODATA)
+		return no_remote(rm);
+	if (r < 0)
+		return ofs_report("cannot ask the tree: %s", ofs_backend_strerror(-r));
+	code = wait_pushed(rm, number(json, "pushes") + 1);
+	if (code == OFS_EXIT_OK)
+		puts("The remote has everything.");
+	return code;
+}
+
+/* ---- remove */
+
+static void draw(void *arg, uint64_t done, uint64_t total)
+{
+	ofs_progress_draw(arg, done, total);
+}
+
+static int remote_remove(struct remote *rm, int argc, char **argv)
+{
+	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access a = { 0 };
+	const char *store = rm->access.target.store;
+	struct ofs_progress progress;
+	struct ofs_error err;
+	int r;
+
+	if (!rm->location)
+		return no_remote(rm);
+	if (rm->access.target.mounted)
+		return ofs_report("'%s' is mounted: end that first, with 'offload down'",
+				  rm->access.target.mountpoint);
+	ofs_progress_begin(&progress, "Fetching", NULL);
+	r = take_access(rm, rm->location, &err, &a);
+	if (r == 0)
+		r = ofs_detach(store, &a, draw, &progress, &err);
+	ofs_progress_clear(&progress);
+	if (r == 0)
+		r = ofs_config_store_set(store, "remote", NULL, &err);
+	if (r < 0)
+		return ofs_report("%s", err.text);
+	ofs_report_line(stdout,
+			"The store %s is replicated no more; what is in %s stays there, for you to "
+			"remove",
+			store, rm->location);
+	return OFS_EXIT_OK;
+}
+
+/* ---- the command */
+
+static const struct verb {
+	const char *word;
+	int operands;
+	int (*run)(struct remote *rm, int argc, char **argv);
+} verbs[] = {
+	{ "status", 0, remote_status },
+	{ "add", 1, remote_add },
+	{ "push", 0, remote_push },
+	{ "remove", 0, remote_remove },
+};
+
+static int remote_run(const struct ofs_command *self, int argc, char **argv)
+{
+	OFS_CLEANUP(remote_finish) struct remote rm = { 0 };
+	const struct verb *verb = argc ? NULL : &verbs[0];
+	struct ofs_error err;
+
+	for (size_t i = 0; !verb && i < OFS_ARRAY_SIZE(verbs); i++)
+		if (strcmp(verbs[i].word, argv[0]) == 0)
+			verb = &verbs[i];
+	if (!verb)
+		return ofs_report_usage("'%s' is none of status, add, push and remove", argv[0]);
+	if (argc - 1 > verb->operands)
+		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->operands]);
+	if (argc && argc - 1 < verb->operands)
+		return ofs_report_usage("%s needs a URL, s3://BUCKET/PREFIX", verb->word);
+	ofs_command_target.whole = true;
+	ofs_access_init(&rm.access, &ofs_command_target);
+	if (find(&rm, &err) < 0)
+		return ofs_report("%s", err.text);
+	return verb->run(&rm, argc - 1, argv + 1);
+}
+
+const struct ofs_command ofs_cmd_remote = {
+	.name = "remote",
+	.synopsis = "[status] [--json] | add URL | push | remove",
+	.summary = "Replicates the store to S3-compatible object storage",
+	.help = "  status   how it goes, and up to when everything is there (the default)\n"
+		"  add URL  replicate to s3://BUCKET/PREFIX[?endpoint=URL&region=R], which\n"
+		"           must have no store yet; checks that it can be used\n"
+		"  push     send all that is new, with a checkpoint, and wait for it\n"
+		"  remove   fetch what is in the remote alone, and replicate no more; what\n"
+		"           is there stays\n",
+	.notes = "Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, from the\n"
+		 "command 'remote_credentials' in the store's config.ini, or from\n"
+		 "~/.aws/credentials. 'offload restore URL STORE' brings a store back.\n",
+	.json = "print a JSON object",
+	.operands = OFS_OPERANDS_ANY,
+	.run = remote_run,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* offload restore: a store from the object storage to which it was replicated. */
+#include "cli/command.h"
+#include "cli/progress_line.h"
+#include "cli/report.h"
+#include "replica/rebuild.h"
+#include "tree/config.h"
+
+static const char *credentials;
+
+static const struct ofs_option options[] = {
+	OFS_TEXT(0, "credentials", "COMMAND", &credentials,
+		 "a command that prints credentials, as AWS's\n"
+		 "credential_process does"),
+	OFS_OPTIONS_END,
+};
+
+static void draw(void *arg, uint64_t done, uint64_t total)
+{
+	ofs_progress_draw(arg, done, total);
+}
+
+/* It goes on being replicated to there. */
+static int configure(const char *store, const struct ofs_remote_access *a, struct ofs_error *err)
+{
+	OFS_FREE char *location = ofs_location_text(&a->location);
+	int r = ofs_config_store_set(store, "remote", location, err);
+
+	return r < 0 || !a->credentials
+		       ? r
+		       : ofs_config_store_set(store, "remote_credentials", a->credentials, err);
+}
+
+static int restore_run(const struct ofs_command *self, int argc, char **argv)
+{
+	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access a = { 0 };
+	struct ofs_progress progress;
+	struct ofs_rebuild_settings set = { .remote = &a, .progress = draw, .arg = &progress };
+	struct ofs_error err;
+	int r;
+
+	if (argc < 2)
+		return ofs_report_usage("it needs a URL and the directory for the store");
+	r = ofs_remote_access_parse(argv[0], credentials, &err, &a);
+	ofs_progress_begin(&progress, "Fetching", NULL);
+	if (r == 0)
+		r = ofs_rebuild(argv[1], &set, &err);
+	ofs_progress_clear(&progress);
+	if (r == 0)
+		r = configure(argv[1], &a, &err);
+	if (r < 0)
+		return ofs_report("%s", err.text);
+	ofs_report_line(stdout, "The store %s is here, and ends whoever had it; content comes when it "
+				"is read",
+			argv[1]);
+	return OFS_EXIT_OK;
+}
+
+const struct ofs_command ofs_cmd_restore = {
+	.name = "restore",
+	.synopsis = "[--credentials COMMAND] URL STORE",
+	.summary = "Brings a store back that was replicated: takes it over from where it was",
+	.help = "URL is that of 'offload remote add'; STORE a directory that is empty or missing.\n"
+		"The host that has the store, if it still runs, writes no more from then on: its\n"
+		"mount becomes read-only, and 'offload salvage' there finds what was not sent. Names\n"
+		"and the newest content are fetched; other content when it is read.\n",
+	.options = options,
+	.operands = 2,
+	.missing = "it needs a URL and the directory for the store",
+	.run = restore_run,
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* A line on standard error that shows how far long work is, if that is a terminal. */
+#pragma once
+
+#include "base/util.h"
+
+struct ofs_progress {
+	const char *doing; /* "Verifying" */
+	const char *unit; /* in the plural; NULL: bytes */
+	int64_t start;
+	bool drawn; /* the line is on the terminal */
+};
+
+/* The work begins now; strings are borrowed. */
+void ofs_progress_begin(struct ofs_progress *p, const char *doing, const char *unit);
+
+void ofs_progress_draw(struct ofs_progress *p, uint64_t done, uint64_t total);
+
+/* Before anything else is printed, and at the end. */
+void ofs_progress_clear(struct ofs_progress *p);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "replica/bucket.h"
+
+#include "base/text.h"
+
+struct ofs_bucket {
+	const struct ofs_remote_access *remote;
+	struct ofs_s3 *s3;
+};
+
+int ofs_remote_access_parse(const char *location, const char *credentials, struct ofs_error *err,
+		     struct ofs_remote_access *ret)
+{
+	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access remote = { 0 };
+	int r = ofs_location_parse(location, err, &remote.location);
+
+	if (r < 0)
+		return r;
+	remote.credentials = credentials && *credentials ? ofs_strdup(credentials) : NULL;
+	*ret = ofs_steal(remote);
+	return 0;
+}
+
+void ofs_remote_access_finish(struct ofs_remote_access *r)
+{
+	ofs_location_finish(&r->location);
+	free(r->credentials);
+	*r = (struct ofs_remote_access){ 0 };
+}
+
+int ofs_bucket_open(const struct ofs_remote_access *remote, int64_t timeout, const atomic_bool *cancel,
+		    struct ofs_error *err, struct ofs_bucket **ret)
+{
+	const struct ofs_s3_settings set = { .location = &remote->location,
+					     .credentials_command = remote->credentials,
+					     .timeout = timeout,
+					     .cancel = cancel };
+	struct ofs_s3 *s3;
+	int r = ofs_s3_open(&set, err, &s3);
+
+	if (r < 0)
+		return r;
+	*ret = ofs_alloc(sizeof(**ret));
+	**ret = (struct ofs_bucket){ remote, s3 };
+	return 0;
+}
+
+void ofs_bucket_close(struct ofs_bucket *b)
+{
+	if (b)
+		ofs_s3_close(b->s3);
+	free(b);
+}
+
+struct ofs_s3 *ofs_bucket_s3(struct ofs_bucket *b)
+{
+	return b->s3;
+}
+
+int ofs_bucket_create(struct ofs_bucket *b, const char *key, const void *data, size_t len,
+		      struct ofs_error *err)
+{
+	return ofs_s3_create(b->s3, key, data, len, err);
+}
+
+int ofs_bucket_get(struct ofs_bucket *b, const char *key, size_t max, struct ofs_buf *ret,
+		   struct ofs_error *err)
+{
+	return ofs_s3_get(b->s3, key, max, ret, err);
+}
+
+int ofs_bucket_get_range(struct ofs_bucket *b, const char *key, uint64_t off, size_t len, void *buf,
+			 struct ofs_error *err)
+{
+	return ofs_s3_get_range(b->s3, key, off, len, buf, err);
+}

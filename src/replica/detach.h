@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Ending the replication of a store that is not open. */
+#pragma once
+
+#include "replica/bucket.h"
+
+/*
+ * Fetches what is in the remote alone, and forgets where the remote had got to. `progress` is called
+ * now and then with how many bytes of how many were looked at. After an error the store is as it
+ * was, with more of its content here.
+ */
+int ofs_detach(const char *store, const struct ofs_remote_access *remote,
+	       void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
+	       struct ofs_error *err);

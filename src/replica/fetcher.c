@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "replica/fetcher.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "replica/lineage.h"
+
+#define TIMEOUT (20 * OFS_NS_PER_S) /* a reader waits for it */
+#define TRIES 3
+#define KEPT 4 /* connections that nobody uses now */
+
+struct ofs_fetcher {
+	const struct ofs_remote_access *remote;
+	atomic_bool cancel;
+	atomic_uint_fast64_t requests, bytes;
+	pthread_mutex_t lock; /* guards what follows */
+	struct ofs_bucket *idle[KEPT];
+	size_t nidle;
+};
+
+struct ofs_fetcher *ofs_fetcher_create(const struct ofs_remote_access *remote)
+{
+	struct ofs_fetcher *f = ofs_alloc(sizeof(*f));
+
+	f->remote = remote;
+	pthread_mutex_init(&f->lock, NULL);
+	return f;
+}
+
+void ofs_fetcher_destroy(struct ofs_fetcher *f)
+{
+	if (!f)
+		return;
+	while (f->nidle)
+		ofs_bucket_close(f->idle[--f->nidle]);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+void ofs_fetcher_cancel(struct ofs_fetcher *f)
+{
+	f->cancel = true;
+}
+
+static int take(struct ofs_fetcher *f, struct ofs_error *err, struct ofs_bucket **ret)
+{
+	pthread_mutex_lock(&f->lock);
+	*ret = f->nidle ? f->idle[--f->nidle] : NULL;
+	pthread_mutex_unlock(&f->lock);
+	return *ret ? 0 : ofs_bucket_open(f->remote, TIMEOUT, &f->cancel, err, ret);
+}
+
+static void give(struct ofs_fetcher *f, struct ofs_bucket *b)
+{
+	pthread_mutex_lock(&f->lock);
+	if (f->nidle < KEPT) {
+		f->idle[f->nidle++] = b;
+		b = NULL;
+	}
+	pthread_mutex_unlock(&f->lock);
+	ofs_bucket_close(b);
+}
+
+int ofs_fetcher_get(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
+		    size_t len)
+{
+	OFS_FREE char *key = ofs_key_pack(object->epoch, object->number);
+	struct ofs_fetcher *f = arg;
+	struct ofs_error err = { "" };
+	struct ofs_bucket *b;
+	int r = take(f, &err, &b);
+
+	if (r == 0) {
+		for (int i = 0; i < TRIES; i++) {
+			f->requests++;
+			r = ofs_bucket_get_range(b, key, at, len, buf, &err);
+			if (r != -EAGAIN)
+				break;
+		}
+		give(f, b);
+	}
+	if (r == 0)
+		f->bytes += len;
+	else
+		ofs_log(LOG_ERR, "content cannot be had from the remote: %s", err.text);
+	return r;
+}
+
+void ofs_fetcher_count(struct ofs_fetcher *f, uint64_t *ret_requests, uint64_t *ret_bytes)
+{
+	*ret_requests = f->requests;
+	*ret_bytes = f->bytes;
+}

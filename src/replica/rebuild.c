@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "replica/rebuild.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "journal/transfer.h"
+#include "replica/manifest.h"
+#include "replica/takeover.h"
+#include "store/replication.h"
+
+#define TIMEOUT (60 * OFS_NS_PER_S)
+#define LSN_LEAP (UINT64_C(1) << 40)
+#define PACK_LEAP 65536u
+#define NEVER_SEAL_MS 3600000u
+#define TRIES 5
+
+struct rebuild {
+	const struct ofs_rebuild_settings *set;
+	struct ofs_lineage lineage;
+	struct ofs_replica_state state;
+	struct ofs_manifest manifest;
+	char *temporary; /* the directory in which it is made; NULL: there is none */
+	int dirfd, journal_fd, index_fd;
+};
+
+static int remove_name(void *arg, const char *name)
+{
+	return ofs_io_unlink(*(int *)arg, name);
+}
+
+/* Removes what was made in vain; it has files, and directories with files. */
+static void remove_temporary(struct rebuild *rb)
+{
+	static const char *const dirs[] = { "journal", "packs", "remote" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(dirs); i++) {
+		OFS_CLOSE int fd = ofs_io_open(rb->dirfd, dirs[i], O_RDONLY | O_DIRECTORY, 0);
+
+		if (fd >= 0)
+			ofs_io_list(fd, ".", remove_name, &fd);
+		ofs_io_rmdir(rb->dirfd, dirs[i]);
+	}
+	ofs_io_list(rb->dirfd, ".", remove_name, &rb->dirfd);
+	ofs_io_rmdir(AT_FDCWD, rb->temporary);
+}
+
+static void rebuild_finish(struct rebuild *rb)
+{
+	if (rb->temporary && rb->dirfd >= 0)
+		remove_temporary(rb);
+	ofs_bucket_close(rb->lineage.bucket);
+	ofs_replica_state_finish(&rb->state);
+	ofs_manifest_finish(&rb->manifest);
+	ofs_io_close(&rb->index_fd);
+	ofs_io_close(&rb->journal_fd);
+	ofs_io_close(&rb->dirfd);
+	free(rb->temporary);
+}
+
+/* ---- the log */
+
+/* Goes from *at to the end of the log; with `keep` it is put into the journal. */
+static int walk(struct rebuild *rb, bool keep, struct ofs_log_place *at, struct ofs_error *err)
+{
+	for (;;) {
+		OFS_CLEANUP(ofs_link_finish) struct ofs_link link = { 0 };
+		int r = ofs_lineage_next(&rb->lineage, at, err, &link);
+
+		if (r < 0)
+			return r == -ENOENT ? 0 : r;
+		if (keep && link.kind == OFS_LINK_BASE)
+			return ofs_error_set(err, EBADMSG,
+					     "the log has a gap behind the newest checkpoint");
+		if (keep && link.kind == OFS_LINK_DATA)
+			r = ofs_journal_import(rb->journal_fd, rb->lineage.uuid, link.segment,
+					       link.from, link.log.data, link.log.len);
+		if (r < 0)
+			return ofs_error_set(err, -r, "the log of epoch %u cannot be used: %s",
+					     at->epoch, strerror(-r));
+		*at = ofs_log_place_after(at, &link);
+	}
+}
+
+/* ---- taking over */
+
+/* Ends the epoch of whoever has the store, where the log ends now. */
+static int fence(struct rebuild *rb, struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
+	OFS_CLEANUP(ofs_link_finish) struct ofs_link began = { 0 };
+	struct ofs_log_place end;
+	uint32_t epoch;
+	int r = ofs_lineage_newest_epoch(&rb->lineage, err, &epoch, &began);
+
+	if (r == -ENOENT)
+		return ofs_error_set(err, ENODATA, "nothing was replicated to there yet");
+	if (r == 0)
+		r = ofs_manifest_newest(&rb->lineage, epoch, err, &m);
+	if (r < 0)
+		return r == -ENOENT ? ofs_error_set(err, ENODATA, "the remote has no checkpoint yet")
+				    : r;
+	end = m.at;
+	do {
+		r = walk(rb, false, &end, err);
+		if (r == 0)
+			r = ofs_takeover_fence(&rb->lineage, &rb->state, &end,
+					       ofs_align_up(end.lsn + 1, LSN_LEAP), m.key, err);
+	} while (r == -EEXIST);
+	return r;
+}
+
+/* Only then chooses what to build on: what comes later is no part of the log. */
+static int take_over(struct rebuild *rb, struct ofs_error *err)
+{
+	int r = ofs_replica_state_add_writer(-1, &rb->state);
+
+	for (int i = 0; i < TRIES && r == 0; i++) {
+		r = fence(rb, err);
+		/* What it began with was removed meanwhile, or somebody else was faster. */
+		if ((r != -ENOENT && r != -ESTALE) || i + 1 == TRIES)
+			break;
+		r = 0;
+	}
+	return r < 0 ? r
+		     : ofs_manifest_newest(&rb->lineage, rb->state.at.epoch, err, &rb->manifest);
+}
+
+/* ---- the directory */
+
+static int make_part(struct rebuild *rb, const char *name, int *ret)
+{
+	int r = ofs_io_mkdir(rb->dirfd, name, 0700);
+
+	if (r == 0 && ret)
+		r = *ret = ofs_io_open(rb->dirfd, name, O_RDONLY | O_DIRECTORY, 0);
+	return OFS_MIN(r, 0);
+}
+
+/* A directory beside the target, which takes its place when it is a store. */
+static int make_directory(struct rebuild *rb, const char *path, struct ofs_error *err)
+{
+	OFS_FREE char *name = ofs_format("%s.restoring-XXXXXX", path);
+	int r;
+
+	if (!mkdtemp(name))
+		return ofs_error_set(err, errno, "'%s' cannot be made: %s", name, strerror(errno));
+	rb->temporary = ofs_steal(name);
+	rb->dirfd = ofs_io_open(AT_FDCWD, rb->temporary, O_RDONLY | O_DIRECTORY, 0);
+	r = OFS_MIN(rb->dirfd, 0);
+	if (r == 0)
+		r = make_part(rb, "journal", &rb->journal_fd);
+	if (r == 0)
+		r = make_part(rb, "packs", NULL);
+	if (r == 0)
+		r = rb->index_fd = ofs_io_open(rb->dirfd, "index.db", O_RDWR | O_CREAT, 0600);
+	return r < 0 ? ofs_error_set(err, -r, "the store cannot be made: %s", strerror(-r)) : 0;
+}
+
+/* Replays the log, and goes on far behind it. Nothing is sealed, since content is elsewhere. */
+static int settle_store(struct rebuild *rb, struct ofs_error *err)
+{
+	const struct ofs_store_options opts = { .seal_delay_ms = NEVER_SEAL_MS,
+						.cache_bytes = 1 << 20 };
+	struct ofs_store *s;
+	int r = ofs_store_open(rb->temporary, &opts, err, &s), closed;
+
+	if (r < 0)
+		return r;
+	r = ofs_store_start(s);
+	if (r == 0)
+		r = ofs_store_leap(s, rb->state.at.lsn);
+	closed = ofs_store_close(s);
+	r = r < 0 ? r : closed;
+	return r < 0 ? ofs_error_set(err, -r, "the log cannot be replayed: %s", strerror(-r)) : 0;
+}
+
+static int fetch(struct rebuild *rb, struct ofs_error *err)
+{
+	const struct ofs_manifest_target to = { .index_fd = rb->index_fd,
+						.journal_fd = rb->journal_fd,
+						.progress = rb->set->progress,
+						.arg = rb->set->arg };
+	OFS_FREE char *index = ofs_format("%s/index.db", rb->temporary);
+	struct ofs_log_place at = rb->manifest.at;
+	int r = ofs_manifest_fetch(&rb->lineage, &rb->manifest, &to, err);
+
+	if (r == 0)
+		r = ofs_manifest_finish_index(&rb->manifest, index, PACK_LEAP, &rb->state.durable,
+					      err);
+	return r < 0 ? r : walk(rb, true, &at, err);
+}
+
+static int save_state(struct rebuild *rb, struct ofs_error *err)
+{
+	int r;
+
+	rb->state.location = ofs_location_text(&rb->set->remote->location);
+	rb->state.based = true;
+	r = ofs_replica_state_save(rb->dirfd, &rb->state);
+	return r < 0 ? ofs_error_set(err, -r, "remote/state cannot be written: %s", strerror(-r)) : 0;
+}
+
+static int move_into_place(struct rebuild *rb, const char *path, struct ofs_error *err)
+{
+	int r = ofs_io_rename(AT_FDCWD, rb->temporary, path);
+
+	if (r < 0)
+		return ofs_error_set(err, -r, "'%s' cannot be moved to '%s': %s", rb->temporary,
+				     path, strerror(-r));
+	free(ofs_steal(rb->temporary));
+	return 0;
+}
+
+static int note_any(void *arg, const char *name)
+{
+	return 1;
+}
+
+/* Before anything is taken over. */
+static int check_target(const char *path, struct ofs_error *err)
+{
+	int r = ofs_io_list(AT_FDCWD, path, note_any, NULL);
+
+	if (r > 0)
+		return ofs_error_set(err, ENOTEMPTY,
+				     "'%s' is not empty: name a directory that is, or none", path);
+	return r == 0 || r == -ENOENT ? 0
+				      : ofs_error_set(err, -r, "'%s': %s", path, strerror(-r));
+}
+
+int ofs_rebuild(const char *path, const struct ofs_rebuild_settings *set, struct ofs_error *err)
+{
+	OFS_CLEANUP(rebuild_finish)
+	struct rebuild rb = { .set = set, .dirfd = -1, .journal_fd = -1, .index_fd = -1 };
+	int r = check_target(path, err);
+
+	if (r == 0)
+		r = make_directory(&rb, path, err);
+	if (r == 0)
+		r = ofs_bucket_open(set->remote, TIMEOUT, NULL, err, &rb.lineage.bucket);
+	if (r == 0)
+		r = ofs_lineage_read_store(&rb.lineage, err);
+	if (r == -ENOENT)
+		return ofs_error_set(err, ENODATA, "no store is replicated to there");
+	if (r == 0)
+		r = ofs_s3_probe(ofs_bucket_s3(rb.lineage.bucket), err);
+	if (r == 0)
+		r = take_over(&rb, err);
+	if (r == 0)
+		r = fetch(&rb, err);
+	if (r == 0)
+		r = settle_store(&rb, err);
+	if (r == 0)
+		r = save_state(&rb, err);
+	return r < 0 ? r : move_into_place(&rb, path, err);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "replica/takeover.h"
+
+#include "base/clock.h"
+
+static int deposed(const struct ofs_log_place *at, struct ofs_error *err)
+{
+	return ofs_error_set(err, ESTALE,
+			     "another host has taken the store over, after epoch %u of its log",
+			     at->epoch);
+}
+
+/*
+ * Epochs are dense: before anything else is made in one. That somebody else has it tells that `at`
+ * was not the end of the log, what is behind it being garbage and gone.
+ */
+static int note_epoch(struct ofs_lineage *l, const struct ofs_log_place *at,
+		      const struct ofs_link *fence, struct ofs_error *err)
+{
+	int r = ofs_lineage_note_epoch(l, at->epoch + 1, fence, err);
+
+	return r == -EEXIST ? deposed(at, err) : r;
+}
+
+static int check_manifest(struct ofs_lineage *l, const char *manifest, struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_remote_object_finish) struct ofs_remote_object o = { 0 };
+
+	return manifest ? ofs_lineage_read(l, manifest, err, &o) : 0;
+}
+
+int ofs_takeover_fence(struct ofs_lineage *l, struct ofs_replica_state *st,
+		       const struct ofs_log_place *at, ofs_lsn lsn, const char *manifest,
+		       struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf bytes = OFS_BUF_INIT;
+	OFS_FREE char *key = ofs_key_wal(at->epoch, at->seq + 1);
+	struct ofs_link fence = {
+		.kind = OFS_LINK_FENCE, .from = at->lsn, .to = lsn, .time = ofs_clock_wall()
+	};
+	int r;
+
+	memcpy(fence.writer, st->writers[0], sizeof(fence.writer));
+	r = ofs_link_encode(l, &fence, &bytes);
+	if (r == 0)
+		r = ofs_lineage_put(l, key, &bytes, err);
+	if (r == 0)
+		r = check_manifest(l, manifest, err);
+	if (r == 0)
+		r = note_epoch(l, at, &fence, err);
+	if (r < 0)
+		return r;
+	st->at = ofs_log_place_after(at, &fence);
+	st->checkpoint = 0;
+	return 0;
+}
+
+/* Whether the remote is that of this store. */
+static int check_store(struct ofs_lineage *l, const struct ofs_replica_state *st,
+		       struct ofs_error *err)
+{
+	struct ofs_lineage there = { .bucket = l->bucket };
+	int r = ofs_lineage_read_store(&there, err);
+
+	if (r == -ENOENT)
+		return st->at.epoch ? ofs_error_set(err, EOPNOTSUPP,
+						    "the remote has lost the store that was there")
+				    : ofs_lineage_note_store(l, err);
+	if (r == 0 && memcmp(there.uuid, l->uuid, sizeof(l->uuid)) != 0)
+		return ofs_error_set(err, EOPNOTSUPP,
+				     "the remote has another store: use another prefix");
+	return r;
+}
+
+/* Begins the lineage. 1: an earlier mount of ours did, which ended before it knew. */
+static int begin(struct ofs_lineage *l, struct ofs_replica_state *st, ofs_lsn lsn,
+		 struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_link_finish) struct ofs_link there = { 0 };
+	struct ofs_link root = {
+		.kind = OFS_LINK_FENCE, .from = lsn, .to = lsn, .time = ofs_clock_wall()
+	};
+	struct ofs_log_place none = { 0 };
+	uint32_t epoch;
+	int r;
+
+	memcpy(root.writer, st->writers[0], sizeof(root.writer));
+	r = ofs_lineage_note_epoch(l, 1, &root, err);
+	if (r == 0)
+		st->at = (struct ofs_log_place){ 1, 0, lsn };
+	if (r != -EEXIST)
+		return r;
+	r = ofs_lineage_newest_epoch(l, err, &epoch, &there);
+	if (r < 0)
+		return r;
+	if (epoch > 1 || !ofs_replica_state_is_ours(st, there.writer))
+		return deposed(&none, err);
+	st->at = (struct ofs_log_place){ 1, 0, there.to };
+	return 1;
+}
+
+/* Follows what is ours behind st->at. 1: there was something; 0: the log ends there. */
+static int follow(struct ofs_lineage *l, struct ofs_replica_state *st, ofs_lsn local_end,
+		  struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_link_finish) struct ofs_link link = { 0 };
+	int r = ofs_lineage_next(l, &st->at, err, &link);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (!ofs_replica_state_is_ours(st, link.writer) || link.to > local_end)
+		return deposed(&st->at, err);
+	r = link.kind == OFS_LINK_FENCE ? note_epoch(l, &st->at, &link, err) : 0;
+	if (r < 0)
+		return r;
+	st->based = st->based || link.kind == OFS_LINK_BASE;
+	st->checkpoint = link.kind == OFS_LINK_FENCE ? 0 : st->checkpoint;
+	st->at = ofs_log_place_after(&st->at, &link);
+	return 1;
+}
+
+/* The name is saved before anything can be in the remote that bears it. */
+static int take_name(int dirfd, struct ofs_replica_state *st, struct ofs_error *err)
+{
+	int r = ofs_replica_state_add_writer(dirfd, st);
+
+	return r < 0 ? ofs_error_set(err, -r, "remote/state in the store cannot be written: %s",
+				     strerror(-r))
+		     : 0;
+}
+
+static int go_on(struct ofs_lineage *l, int dirfd, struct ofs_replica_state *st, ofs_lsn local_end,
+		 struct ofs_error *err)
+{
+	int r;
+
+	do {
+		while ((r = follow(l, st, local_end, err)) > 0)
+			;
+		if (r == 0)
+			r = take_name(dirfd, st, err);
+		if (r == 0)
+			r = ofs_takeover_fence(l, st, &st->at, st->at.lsn, NULL, err);
+	} while (r == -EEXIST);
+	return r;
+}
+
+int ofs_takeover_continue(struct ofs_lineage *l, int dirfd, struct ofs_replica_state *st,
+			  ofs_lsn local_end, struct ofs_error *err)
+{
+	int r = check_store(l, st, err);
+
+	if (r == 0 && !st->at.epoch) {
+		r = take_name(dirfd, st, err);
+		if (r == 0)
+			r = begin(l, st, local_end, err);
+	} else if (r == 0) {
+		r = 1;
+	}
+	if (r > 0)
+		r = go_on(l, dirfd, st, local_end, err);
+	if (r < 0)
+		return r;
+	/* What has an earlier name is behind us now. */
+	st->nwriters = 1;
+	return ofs_replica_state_save(dirfd, st);
+}
