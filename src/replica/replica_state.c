@@ -22,11 +22,12 @@ static int decode(const json_t *json, struct ofs_replica_state *ret)
 	json_t *writers, *w;
 	const char *location;
 	size_t i;
-	int based;
+	int based, deposed;
 
-	if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:I}", "location",
-			&location, "writers", &writers, "epoch", &epoch, "seq", &seq, "lsn", &lsn,
-			"checkpoint", &checkpoint, "based", &based, "durable", &durable) < 0 ||
+	if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I}",
+			"location", &location, "writers", &writers, "epoch", &epoch, "seq", &seq, "lsn", &lsn,
+			"checkpoint", &checkpoint, "based", &based, "deposed", &deposed, "durable",
+			&durable) < 0 ||
 	    json_array_size(writers) > OFS_WRITERS_MAX)
 		return -EUCLEAN;
 	json_array_foreach (writers, i, w) {
@@ -37,6 +38,7 @@ static int decode(const json_t *json, struct ofs_replica_state *ret)
 	ret->at = (struct ofs_log_place){ (uint32_t)epoch, (uint32_t)seq, (ofs_lsn)lsn };
 	ret->checkpoint = (uint32_t)checkpoint;
 	ret->based = based;
+	ret->deposed = deposed;
 	ret->durable = (uint64_t)durable;
 	ret->location = ofs_strdup(location);
 	return 0;
@@ -65,10 +67,10 @@ int ofs_replica_state_save(int dirfd, const struct ofs_replica_state *st)
 
 	for (size_t i = 0; i < st->nwriters; i++)
 		json_array_append_new(writers, json_string(st->writers[i]));
-	json = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:I}", "location", st->location,
+	json = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I}", "location", st->location,
 			 "writers", writers, "epoch", (json_int_t)st->at.epoch, "seq",
 			 (json_int_t)st->at.seq, "lsn", (json_int_t)st->at.lsn, "checkpoint",
-			 (json_int_t)st->checkpoint, "based", st->based, "durable",
+			 (json_int_t)st->checkpoint, "based", st->based, "deposed", st->deposed, "durable",
 			 (json_int_t)st->durable);
 	text = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
 	json_decref(json);

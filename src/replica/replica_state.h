@@ -14,6 +14,7 @@ struct ofs_replica_state {
 	bool named; /* the first one is of this mount; not saved */
 	struct ofs_log_place at; /* known to be in the log of the remote; epoch 0: nothing is yet */
 	uint32_t checkpoint; /* the newest manifest of that epoch that was acknowledged; 0: none */
+	bool deposed; /* another host has taken the store over */
 	bool based; /* the log of the remote begins with a manifest */
 	uint64_t durable; /* the highest id of an object that a manifest knows */
 };

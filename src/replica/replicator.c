@@ -23,6 +23,8 @@
 #define CHECKPOINT_BYTES (UINT64_C(64) << 20)
 #define BROUGHT_MAX (UINT64_C(8) << 20) /* after which the bound of packs is looked at */
 
+#define DEPOSED "another host has taken the store over: 'offload salvage' finds what it lacks"
+
 struct ofs_replicator {
 	struct ofs_store *store;
 	const struct ofs_remote_access *remote;
@@ -367,8 +369,12 @@ static int do_round(struct ofs_replicator *rp, const struct round *round, struct
 		r = send_all(rp, round->checkpoint, err);
 	if (r == 0)
 		r = evict(rp, err);
-	if (r == -ESTALE)
-		ofs_store_depose(rp->store, "another host has taken the store over");
+	if (r == -ESTALE) {
+		ofs_store_depose(rp->store, DEPOSED);
+		log_reached(rp, &rp->state.at);
+		rp->state.deposed = true;
+		ofs_replica_state_save(rp->dirfd, &rp->state);
+	}
 	return r;
 }
 
@@ -462,6 +468,11 @@ int ofs_replicator_create(struct ofs_store *s, const struct ofs_remote_access *r
 	if (rp->state.at.epoch)
 		ofs_store_hold_log(s, rp->state.at.lsn, LOG_HELD);
 	ofs_store_set_objects(s, get_object, rp);
+	if (rp->state.deposed) {
+		ofs_store_depose(s, DEPOSED);
+		rp->status.phase = OFS_REPLICATION_DEPOSED;
+		rp->failure = -ESTALE;
+	}
 	*ret = rp;
 	return 0;
 }
@@ -470,6 +481,8 @@ int ofs_replicator_start(struct ofs_replicator *rp)
 {
 	int r;
 
+	if (rp->failure)
+		return 0;
 	rp->status.phase = OFS_REPLICATION_CONNECTING;
 	r = ofs_thread_start(&rp->thread, "replicator", run, rp);
 	rp->runs = r == 0;

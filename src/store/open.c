@@ -496,6 +496,13 @@ int ofs_store_close(struct ofs_store *s)
 	background = s->sealer.runs;
 	ofs_sealer_stop(s);
 	s->closing = true;
+	/* It stays as it is, for whoever looks for what the other host never got. */
+	if (s->deposed) {
+		if (s->close_hook)
+			s->close_hook(s->events_arg);
+		store_destroy(s, ofs_journal_settle(s->journal) == 0);
+		return 0;
+	}
 	/* Whoever held an unlinked file is gone with the mount. */
 	r = drop_orphans(s);
 	if (r < 0)

@@ -94,7 +94,7 @@ static const char *look(struct ofs_store *s)
 void ofs_store_break(struct ofs_store *s, const char *why)
 {
 	if (atomic_exchange(&s->broken, why) != why)
-		ofs_log(LOG_ERR, "%s; nothing is written until the next start", why);
+		ofs_log(LOG_ERR, "nothing is written to the store any more: %s", why);
 }
 
 bool ofs_store_is_whole(struct ofs_store *s)

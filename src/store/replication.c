@@ -6,6 +6,7 @@
 #include "pack/frame.h"
 #include "pack/frame_buffer.h"
 #include "store/cycle.h"
+#include "store/record.h"
 #include "store/store_state.h"
 
 const uint8_t *ofs_store_uuid(const struct ofs_store *s)
@@ -57,6 +58,36 @@ int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, ofs_lsn limit, size_
 				  ret_segment);
 }
 
+struct changed {
+	int (*fn)(void *arg, uint64_t ino);
+	void *arg;
+};
+
+static int note_changed(void *arg, ofs_lsn lsn, const struct ofs_journal_record *record,
+			const struct ofs_journal_data *data)
+{
+	struct changed *c = arg;
+	struct ofs_record r;
+	int e = ofs_record_decode(record->type, record->body, record->body_len, &r);
+
+	return e < 0 ? e : r.ino ? c->fn(c->arg, r.ino) : 0;
+}
+
+int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *arg, uint64_t ino),
+			   void *arg)
+{
+	struct changed c = { fn, arg };
+	const struct ofs_journal_reader reader = { .record = note_changed,
+						   .arg = &c,
+						   .read_only = true };
+	struct ofs_journal *j = NULL;
+	struct ofs_error ignored;
+	int r = ofs_journal_open(s->journal_fd, s->uuid, from, &reader, &ignored, &j);
+
+	ofs_journal_close(j);
+	return r;
+}
+
 ofs_lsn ofs_store_log_end(struct ofs_store *s)
 {
 	return ofs_journal_end(s->journal);
@@ -80,6 +111,7 @@ void ofs_store_set_sync_hook(struct ofs_store *s, int (*wait)(void *arg, ofs_lsn
 
 void ofs_store_depose(struct ofs_store *s, const char *why)
 {
+	s->deposed = true;
 	ofs_store_break(s, why);
 }
 

@@ -60,6 +60,13 @@ int ofs_store_forget_objects(struct ofs_store *s);
 int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, ofs_lsn limit, size_t max,
 			 struct ofs_buf *ret, ofs_lsn *ret_to, ofs_lsn *ret_segment);
 
+/*
+ * Calls `fn` for each inode that records from `from` on have made, written or labelled, perhaps more
+ * than once. -EUCLEAN: the log begins after `from`.
+ */
+int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *arg, uint64_t ino),
+			   void *arg);
+
 /* The end of the log now. */
 ofs_lsn ofs_store_log_end(struct ofs_store *s);
 

@@ -96,6 +96,7 @@ struct ofs_store {
 	struct ofs_reserve reserve;
 	struct ofs_presence presence;
 	_Atomic(const char *) broken; /* why there are only reads from now on; NULL: it is whole */
+	atomic_bool deposed; /* that is why */
 	atomic_bool verifying;
 	struct ofs_away away; /* locks itself */
 

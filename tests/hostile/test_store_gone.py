@@ -123,7 +123,7 @@ def a_store_is_taken_away(case, way):
             os.fsync(f.fileno())
     expect_broken(m, kept, why)
     said = ends_badly(m, why)
-    assert said.count("nothing is written until the next start") <= 2, said
+    assert said.count("nothing is written to the store any more") <= 2, said
     if os.path.exists(away(case.store)):
         if os.path.isdir(case.store):
             shutil.rmtree(case.store)
