@@ -41,6 +41,7 @@ struct ofs_packset {
  * Bytes of a frame that are read to learn where it ends; one with a longer head is not read ahead.
  */
 #define HEAD_MAX 8192
+#define BLOCK 4096 /* what filesystems give back */
 
 static int ahead_locate(void *arg, uint32_t pack, uint64_t off, struct ofs_frame_loc *ret);
 static void ahead_load(void *arg, const struct ofs_frame_loc *loc);
@@ -546,10 +547,29 @@ static int punch_clip(struct ofs_pack *p, uint64_t *off, uint64_t *end)
 	return 0;
 }
 
+/*
+ * A block that two ranges share goes when the second of them does: it has nothing but zeros then.
+ * What is appended meanwhile lies behind `size`.
+ */
+static int punch_edge(const struct ofs_pack *p, uint64_t at, uint64_t size)
+{
+	uint64_t block = at / BLOCK * BLOCK;
+	uint8_t bytes[BLOCK];
+	ssize_t n;
+
+	if (at == block || block + BLOCK > size)
+		return 0;
+	n = ofs_io_pread(p->fd, bytes, BLOCK, block);
+	if (n < BLOCK || bytes[0] || memcmp(bytes, bytes + 1, BLOCK - 1) != 0)
+		return (int)OFS_MIN(n, 0);
+	return ofs_io_punch(p->fd, block, BLOCK);
+}
+
 int ofs_packset_punch(struct ofs_packset *ps, uint32_t pack, uint64_t off, uint64_t len)
 {
 	struct ofs_pack *p;
-	uint64_t end;
+	uint64_t end, size;
+	uint32_t tail;
 	int r;
 
 	if (__builtin_add_overflow(off, len, &end))
@@ -560,6 +580,13 @@ int ofs_packset_punch(struct ofs_packset *ps, uint32_t pack, uint64_t off, uint6
 	r = punch_clip(p, &off, &end);
 	if (r == 0 && off < end)
 		r = ofs_io_punch(p->fd, off, end - off);
+	ofs_packset_tail(ps, &tail, &size);
+	if (pack != tail)
+		size = UINT64_MAX;
+	if (r == 0 && off < end)
+		r = punch_edge(p, off, size);
+	if (r == 0 && off < end)
+		r = punch_edge(p, end, size);
 	ofs_pack_put(&ps->table, p);
 
 	/* Only now: a frame loaded before the punch must not stay in the cache. */

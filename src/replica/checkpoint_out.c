@@ -13,6 +13,7 @@
 #define PACK_LEAST (UINT64_C(8) << 20) /* of frames that make an object before a checkpoint needs it */
 #define PACK_MOST (UINT64_C(16) << 20)
 #define SPOOL "remote/spool"
+#define LOG_MAX 512 /* objects of it that are remembered */
 #define CHAIN_MAX 64 /* parts; then the index is sent whole again */
 
 void ofs_checkpoint_out_finish(struct ofs_checkpoint_out *out)
@@ -21,6 +22,7 @@ void ofs_checkpoint_out_finish(struct ofs_checkpoint_out *out)
 	free(out->unsettled_key);
 	ofs_buf_finish(&out->unsettled);
 	ofs_garbage_finish(&out->garbage);
+	free(out->log);
 }
 
 void ofs_checkpoint_out_begin(struct ofs_checkpoint_out *out, uint32_t epoch)
@@ -33,6 +35,20 @@ void ofs_checkpoint_out_begin(struct ofs_checkpoint_out *out, uint32_t epoch)
 	free(out->unsettled_key);
 	out->unsettled_key = NULL;
 	ofs_garbage_finish(&out->garbage);
+	ofs_checkpoint_out_forget_log(out);
+}
+
+void ofs_checkpoint_out_note_log(struct ofs_checkpoint_out *out,
+				 const struct ofs_log_place *before)
+{
+	if (out->nlog == LOG_MAX)
+		memmove(out->log, out->log + 1, --out->nlog * sizeof(*out->log));
+	*ofs_append(out->log, out->nlog, out->cap_log) = *before;
+}
+
+void ofs_checkpoint_out_forget_log(struct ofs_checkpoint_out *out)
+{
+	out->nlog = 0;
 }
 
 /* ---- frames */
@@ -149,6 +165,7 @@ struct snapshot {
 	size_t n, cap;
 	struct ofs_buf pages, drafts; /* of the parts that are being made */
 	struct frame_list frames;
+	struct ofs_log_place log; /* from there on the log is needed; seq 0 and lsn 0: from `at` on */
 	struct ofs_snapshot snap;
 };
 
@@ -194,6 +211,30 @@ static int take_pages(void *arg, uint32_t first, uint32_t n, const uint8_t *page
 	ofs_buf_append(&s->pages, head, sizeof(head));
 	ofs_buf_append(&s->pages, pages, (size_t)n * PAGE);
 	return s->pages.len < PART_RAW ? 0 : flush(s, "pages", &s->pages);
+}
+
+/*
+ * The log itself has the data that it would be sent for again: from the object on from which it is
+ * dense with such data, so that nobody has to fetch much more than that.
+ */
+static ofs_lsn choose_log(void *arg, const struct ofs_journal_data *data, size_t n)
+{
+	struct snapshot *s = arg;
+	const struct ofs_checkpoint_out *out = s->out;
+	ofs_lsn end = n ? data[n - 1].pos + data[n - 1].len : 0;
+	uint64_t bytes = 0;
+	size_t i = n;
+
+	s->log = (struct ofs_log_place){ 0 };
+	for (size_t k = out->nlog; k-- > 0;) {
+		ofs_lsn from = out->log[k].lsn;
+
+		for (; i > 0 && data[i - 1].pos >= from; i--)
+			bytes += i < n && data[i].pos == data[i - 1].pos ? 0 : data[i - 1].len;
+		if (from < end && bytes >= (end - from) / 4)
+			s->log = out->log[k];
+	}
+	return s->log.lsn ? s->log.lsn : UINT64_MAX;
 }
 
 /* u64 segment, u64 position, u64 length, the data. */
@@ -297,10 +338,12 @@ static int send_manifest(struct ofs_checkpoint_out *out, const struct snapshot *
 			 json_t *drafts, json_t *objects, struct ofs_error *err)
 {
 	json_t *manifest = json_pack(
-		"{s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:O}", "kind", "checkpoint",
+		"{s:s, s:I, s:s, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:I, s:O, s:O, s:O}", "kind",
+		"checkpoint",
 		"n", (json_int_t)out->newest + 1, "writer", writer, "epoch",
 		(json_int_t)at->epoch, "seq", (json_int_t)at->seq, "lsn",
-		(json_int_t)s->snap.meta.checkpoint, "pages", (json_int_t)s->snap.pages, "time",
+		(json_int_t)s->snap.meta.checkpoint, "log", "seq", (json_int_t)s->log.seq, "lsn",
+		(json_int_t)s->log.lsn, "pages", (json_int_t)s->snap.pages, "time",
 		(json_int_t)ofs_clock_wall(), "chain", chain, "drafts", drafts, "objects", objects);
 	int r;
 
@@ -341,10 +384,22 @@ static int note_needed(void *arg, const struct ofs_index_object *o)
 	return 0;
 }
 
+/* No later one needs the log before that which this one needs. */
+static void drop_log(struct ofs_checkpoint_out *out, const struct ofs_log_place *at)
+{
+	size_t i = 0;
+
+	while (i < out->nlog && out->log[i].lsn < at->lsn)
+		i++;
+	if (i)
+		memmove(out->log, out->log + i, (out->nlog -= i) * sizeof(*out->log));
+}
+
 /* What this manifest needs, for whoever removes garbage. */
 static void note_anchor(struct ofs_checkpoint_out *out, const struct ofs_log_place *at, json_t *drafts,
 			const struct pack_object *objects, size_t n, struct ofs_anchor *a)
 {
+	drop_log(out, at);
 	a->at = *at;
 	a->n = out->newest;
 	a->parts = out->parts;
@@ -367,6 +422,8 @@ static int send_snapshot(struct ofs_checkpoint_out *out, struct snapshot *s,
 	size_t n = 0;
 	int r = rq->send_log(rq->arg, s->snap.meta.checkpoint, &at, err);
 
+	if (!s->log.lsn)
+		s->log = at;
 	if (r == 0)
 		r = send_rest(s, &sent, &n, objects, err);
 	if (r == 0)
@@ -379,7 +436,7 @@ static int send_snapshot(struct ofs_checkpoint_out *out, struct snapshot *s,
 		out->whole = s->snap.changed ? out->whole : s->size;
 		out->added = s->snap.changed ? out->added + s->size : 0;
 		rq->lsn = s->snap.meta.checkpoint;
-		note_anchor(out, &at, drafts, sent, n, anchor);
+		note_anchor(out, &s->log, drafts, sent, n, anchor);
 		r = note_objects(out, sent, n);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -414,6 +471,7 @@ static int take_snapshot(struct snapshot *s, struct ofs_error *err)
 
 	s->snap = (struct ofs_snapshot){ .changed = !is_whole_due(s->out),
 					 .page_run = take_pages,
+					 .has_log = choose_log,
 					 .draft = take_draft,
 					 .frame = take_frame,
 					 .arg = s };

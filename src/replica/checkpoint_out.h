@@ -20,6 +20,9 @@ struct ofs_checkpoint_out {
 	uint64_t whole, added; /* bytes of its whole copy, and of what came since */
 	uint64_t durable; /* the highest object id that a manifest in the remote knows */
 	struct ofs_garbage garbage;
+	/* Before which objects of the log there is what: the newest ones, without a gap. */
+	struct ofs_log_place *log;
+	size_t nlog, cap_log;
 	char *unsettled_key; /* a manifest of which it is not known whether it is there; NULL: none */
 	struct ofs_buf unsettled;
 };
@@ -28,6 +31,13 @@ void ofs_checkpoint_out_finish(struct ofs_checkpoint_out *out);
 
 /* All that follows belongs to that epoch, in which nothing was made yet. */
 void ofs_checkpoint_out_begin(struct ofs_checkpoint_out *out, uint32_t epoch);
+
+/* An object of the log was made behind `before`. */
+void ofs_checkpoint_out_note_log(struct ofs_checkpoint_out *out,
+				 const struct ofs_log_place *before);
+
+/* The log has a gap there: no checkpoint needs what lies before. */
+void ofs_checkpoint_out_forget_log(struct ofs_checkpoint_out *out);
 
 /*
  * Sends frames that no object has, while there are enough for one. 0 or an error as of

@@ -11,7 +11,7 @@
 
 /* A manifest, and what there was when it was made. */
 struct ofs_anchor {
-	struct ofs_log_place at; /* of the log behind it; at.epoch is its own */
+	struct ofs_log_place at; /* of the log that it needs; at.epoch is its own */
 	uint32_t n; /* 0: there is none */
 	uint32_t parts, packs; /* the last numbers that were given to objects */
 	json_t *chain, *drafts; /* the parts that it names */

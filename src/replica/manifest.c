@@ -35,8 +35,8 @@ static int read_manifest(struct ofs_lineage *l, uint32_t epoch, uint32_t n, stru
 			 struct ofs_manifest *ret)
 {
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { .n = n };
-	uint64_t e, seq, lsn;
-	const json_t *header;
+	uint64_t e, seq, lsn, log_seq, log_lsn;
+	const json_t *header, *log;
 	int r;
 
 	m.key = ofs_key_checkpoint(epoch, n);
@@ -44,12 +44,15 @@ static int read_manifest(struct ofs_lineage *l, uint32_t epoch, uint32_t n, stru
 	if (r < 0)
 		return r;
 	header = m.object.header;
+	log = json_object_get(header, "log");
 	if (number(header, "epoch", UINT32_MAX, &e) < 0 || e != epoch ||
 	    number(header, "seq", UINT32_MAX, &seq) < 0 ||
 	    number(header, "lsn", INT64_MAX, &lsn) < 0 ||
+	    number(log, "seq", seq, &log_seq) < 0 || number(log, "lsn", lsn, &log_lsn) < 0 ||
 	    number(header, "pages", UINT32_MAX, &m.pages) < 0)
 		return ofs_error_set(err, EBADMSG, "%s has not the form of a checkpoint", m.key);
 	m.at = (struct ofs_log_place){ epoch, (uint32_t)seq, lsn };
+	m.log = (struct ofs_log_place){ epoch, (uint32_t)log_seq, log_lsn };
 	*ret = ofs_steal(m);
 	return 0;
 }

@@ -12,6 +12,7 @@ struct ofs_manifest {
 	char *key;
 	uint32_t n;
 	struct ofs_log_place at; /* the log behind it */
+	struct ofs_log_place log; /* the log that it needs, from there on: at or before that */
 	uint64_t pages; /* of the index */
 };
 

@@ -185,7 +185,7 @@ static int fetch(struct rebuild *rb, struct ofs_error *err)
 						.progress = rb->set->progress,
 						.arg = rb->set->arg };
 	OFS_FREE char *index = ofs_format("%s/index.db", rb->temporary);
-	struct ofs_log_place at = rb->manifest.at;
+	struct ofs_log_place at = rb->manifest.log;
 	int r = ofs_manifest_fetch(&rb->lineage, &rb->manifest, &to, err);
 
 	if (r == 0)

@@ -129,6 +129,8 @@ static int settle_log(struct ofs_replicator *rp, struct ofs_error *err)
 	if (r < 0)
 		return r;
 	rp->unsettled.len = 0;
+	if (rp->unsettled_link.kind == OFS_LINK_DATA)
+		ofs_checkpoint_out_note_log(&rp->out, &rp->state.at);
 	rp->state.based = rp->state.based || rp->unsettled_link.kind == OFS_LINK_BASE;
 	log_reached(rp, &at);
 	ofs_garbage_note_link(&rp->out.garbage);
@@ -231,6 +233,7 @@ static int send_base(struct ofs_replicator *rp, struct ofs_error *err)
 	struct ofs_link base = { .kind = OFS_LINK_BASE };
 	int r;
 
+	ofs_checkpoint_out_forget_log(&rp->out);
 	/* What is logged from now on is wanted; the checkpoint says from where exactly. */
 	ofs_store_hold_log(rp->store, ofs_store_log_end(rp->store), LOG_HELD);
 	r = ofs_checkpoint_out_frames(&rp->out, err);

@@ -175,11 +175,14 @@ static int copy_span(struct ofs_store *s, struct ofs_snapshot *snap,
 static int copy_drafts(struct ofs_store *s, struct ofs_snapshot *snap)
 {
 	struct spans l = { 0 };
+	ofs_lsn end = UINT64_MAX;
 	int r = ofs_index_list_drafts(s->index, note_span, &l);
 
 	if (l.n)
 		qsort(l.at, l.n, sizeof(*l.at), span_compare);
-	for (size_t i = 0; i < l.n && r == 0; i++)
+	if (r == 0 && snap->has_log)
+		end = snap->has_log(snap->arg, l.at, l.n);
+	for (size_t i = 0; i < l.n && r == 0 && l.at[i].pos < end; i++)
 		if (!i || l.at[i].pos != l.at[i - 1].pos)
 			r = copy_span(s, snap, &l.at[i]);
 	free(l.at);

@@ -97,6 +97,11 @@ struct ofs_snapshot {
 	bool changed; /* only pages that may have changed since the last one that arrived */
 	/* Calls in this order; a nonzero return ends the snapshot and is returned. */
 	int (*page_run)(void *arg, uint32_t first, uint32_t n, const uint8_t *pages);
+	/*
+	 * From which position of the log on the data of drafts is not wanted, since whoever gets the
+	 * snapshot has the log from there. `data` is all of it, in order. NULL: all is wanted.
+	 */
+	ofs_lsn (*has_log)(void *arg, const struct ofs_journal_data *data, size_t n);
 	/* The data of a record that drafts read, and the segment it lies in. */
 	int (*draft)(void *arg, ofs_lsn segment, const struct ofs_journal_data *data,
 		     const void *bytes);
