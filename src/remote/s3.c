@@ -31,11 +31,12 @@ int ofs_s3_open(const struct ofs_s3_settings *settings, struct ofs_error *err, s
 	s->set = *settings;
 	s->http = ofs_http_open();
 	r = ofs_s3_load_credentials(s, err);
-	if (r < 0)
+	if (r < 0) {
 		ofs_s3_close(s);
-	else
-		*ret = s;
-	return r;
+		return r;
+	}
+	*ret = s;
+	return 0;
 }
 
 void ofs_s3_close(struct ofs_s3 *s)
@@ -344,13 +345,19 @@ static int delete_all(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_err
 	if (r < 0)
 		return check_removed(r);
 	r = ofs_s3_xml_deleted(x->answer.body.data, x->answer.body.len, &key, &refusal);
+	/* S3 begins its answer before it knows what that will be. */
+	if (r < 0)
+		r = ofs_s3_xml_refusal(x->answer.body.data, x->answer.body.len, &refusal) < 0 ? r
+											      : 1;
 	if (r == 0)
 		return 0;
 	if (r < 0)
 		return ofs_s3_fail(s, x, EREMOTEIO, "wrongly answers", "it is no result of that",
 				   err);
-	said = ofs_format("%s: %s: %s", ofs_buf_str(&key), refusal.code, refusal.message);
-	return ofs_s3_fail(s, x, EREMOTEIO, "refuses a part of", said, err);
+	said = ofs_format("%s%s%s: %s", ofs_buf_str(&key), key.len ? ": " : "", refusal.code,
+			  refusal.message);
+	return check_removed(
+		ofs_s3_fail(s, x, ofs_s3_errno(200, refusal.code), "refuses a part of", said, err));
 }
 
 static int delete_many(struct ofs_s3 *s, const char *const *keys, size_t n, struct ofs_error *err)
@@ -401,25 +408,67 @@ int ofs_s3_delete(struct ofs_s3 *s, const char *const *keys, size_t n, struct of
 
 /* ---- what the service can do */
 
+static const char probe_data[] = "a check of what this service does and lets do\n";
+#define PROBE_LEN (sizeof(probe_data) - 1)
+
+static int ignore(void *arg, const char *key, uint64_t size)
+{
+	return 0;
+}
+
+/* Checks that an object is made once, and can be read and listed. */
+static int probe_object(struct ofs_s3 *s, const char *key, struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf there = OFS_BUF_INIT;
+	int r = create(s, key, probe_data, PROBE_LEN, err);
+
+	if (r != -EEXIST)
+		return r < 0 ? r : -EOPNOTSUPP;
+	r = ofs_s3_get(s, key, PROBE_LEN, &there, err);
+	if (r == 0 && (there.len != PROBE_LEN || memcmp(there.data, probe_data, PROBE_LEN) != 0))
+		r = ofs_error_set(err, EREMOTEIO, "the S3 service at %s gives back other bytes",
+				  s->set.location->endpoint);
+	return r == 0 ? ofs_s3_list(s, key, NULL, ignore, NULL, err) : r;
+}
+
+/* Checks that an object that was removed is known to be missing. */
+static int probe_absence(struct ofs_s3 *s, const char *key, struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf there = OFS_BUF_INIT;
+	int r = ofs_s3_get(s, key, PROBE_LEN, &there, err);
+
+	if (r == -EACCES)
+		return ofs_error_set(err, EACCES,
+				     "the S3 service at %s does not tell which objects of the "
+				     "bucket '%s' are missing: allow s3:ListBucket",
+				     s->set.location->endpoint, s->set.location->bucket);
+	if (r == 0)
+		return ofs_error_set(err, EREMOTEIO,
+				     "the S3 service at %s still has an object that was removed",
+				     s->set.location->endpoint);
+	return r == -ENOENT ? 0 : r;
+}
+
 int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err)
 {
-	static const char data[] = "a check whether this service makes no object twice\n";
 	char key[sizeof("probe/") + 16];
 	const char *const keys[] = { key };
 	uint64_t random;
-	int r, second;
+	int r;
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return ofs_error_set(err, EREMOTEIO, "no random numbers to be had");
 	snprintf(key, sizeof(key), "probe/%016llx", (unsigned long long)random);
-	r = create(s, key, data, sizeof(data) - 1, err);
+	r = create(s, key, probe_data, PROBE_LEN, err);
 	if (r == 0) {
-		second = create(s, key, data, sizeof(data) - 1, err);
-		r = second == 0 ? -EOPNOTSUPP : second == -EEXIST ? 0 : second;
-		if (r == 0)
-			return ofs_s3_delete(s, keys, 1, err);
-		ofs_s3_delete(s, keys, 1, NULL);
+		r = probe_object(s, key, err);
+		if (r < 0)
+			ofs_s3_delete(s, keys, 1, NULL);
+		else
+			r = ofs_s3_delete(s, keys, 1, err);
 	}
+	if (r == 0)
+		r = probe_absence(s, key, err);
 	if (r == -EOPNOTSUPP)
 		return ofs_error_set(err, EOPNOTSUPP,
 				     "the S3 service at %s does not support conditional writes "

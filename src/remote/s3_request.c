@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "codec/hash.h"
 #include "io/failpoint.h"
@@ -11,6 +12,8 @@
 
 #define CONNECT_TIMEOUT (10 * OFS_NS_PER_S)
 #define STALL_TIMEOUT (30 * OFS_NS_PER_S)
+/* Credentials that will expire are not looked for more often, while they serve. */
+#define LOAD_EVERY (30 * OFS_NS_PER_S)
 
 void ofs_s3_request_finish(struct ofs_s3_request *x)
 {
@@ -56,75 +59,112 @@ static int fail_transfer(const struct ofs_s3 *s, const struct ofs_s3_request *x,
 	}
 }
 
-static int errno_of(const struct ofs_s3_request *x)
+int ofs_s3_errno(int status, const char *code)
 {
-	const char *code = x->refusal.code;
+	static const struct {
+		const char *code;
+		int error;
+	} known[] = {
+		{ "AccessDenied", EACCES },
+		{ "ExpiredToken", EACCES },
+		{ "InvalidToken", EACCES },
+		{ "TokenRefreshRequired", EACCES },
+		{ "NotImplemented", EOPNOTSUPP },
+		/* For a while, or on the way. */
+		{ "BadDigest", EAGAIN },
+		{ "IncompleteBody", EAGAIN },
+		{ "InternalError", EAGAIN },
+		{ "RequestTimeout", EAGAIN },
+		{ "ServiceUnavailable", EAGAIN },
+		{ "SlowDown", EAGAIN },
+		{ "TemporaryRedirect", EAGAIN },
+		{ "XAmzContentSHA256Mismatch", EAGAIN },
+	};
 
-	switch (x->answer.status) {
+	switch (status) {
+	case 304: /* so MinIO refused a condition of PUT until 2024 */
+	case 412:
+		return EEXIST;
 	case 401:
 	case 403:
 		return EACCES;
-	case 404:
-		/* The word of a proxy, or about a bucket, says nothing of the object. */
-		return strcmp(code, "NoSuchKey") == 0 || !x->answer.body.len ? ENOENT : EREMOTEIO;
 	case 408:
 	case 409:
 	case 429:
 		return EAGAIN;
-	case 412:
-		return EEXIST;
 	case 416:
 		return ENODATA;
 	case 501:
 		return EOPNOTSUPP;
 	}
-	if (strcmp(code, "ExpiredToken") == 0)
-		return EACCES;
-	if (strcmp(code, "NotImplemented") == 0)
-		return EOPNOTSUPP;
-	return x->answer.status / 100 == 5 || strcmp(code, "RequestTimeout") == 0 ? EAGAIN
-										  : EREMOTEIO;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(known); i++)
+		if (strcmp(code, known[i].code) == 0)
+			return known[i].error;
+	return status / 100 == 5 ? EAGAIN : EREMOTEIO;
+}
+
+/* Allocated: where the bucket is, or what was asked for, if it is not here; "". */
+static char *say_where(const struct ofs_s3 *s, const struct ofs_s3_request *x)
+{
+	const char *region = ofs_http_header(&x->answer, "x-amz-bucket-region");
+
+	region = region ? region : x->refusal.region;
+	if (*region && strcmp(region, s->set.location->region) != 0)
+		return ofs_format(" (the bucket is in the region %s: give region=%s)", region,
+				  region);
+	return x->answer.redirect ? ofs_format(" (it leads to %s)", x->answer.redirect)
+				  : ofs_strdup("");
 }
 
 static int fail_status(const struct ofs_s3 *s, const struct ofs_s3_request *x,
 		       struct ofs_error *err)
 {
-	const char *region = ofs_http_header(&x->answer, "x-amz-bucket-region");
-	OFS_FREE char *said = NULL, *elsewhere = NULL;
+	OFS_FREE char *where = say_where(s, x), *said = NULL;
+	int code = ofs_s3_errno(x->answer.status, x->refusal.code);
 
-	if (region && strcmp(region, s->set.location->region) != 0)
-		elsewhere = ofs_format(" (the bucket is in the region %s)", region);
-	if (*x->refusal.code)
-		said = ofs_format("%s%s: %s", x->refusal.code, elsewhere ? elsewhere : "",
-				  x->refusal.message);
-	else
-		said = ofs_format("HTTP status %d%s", x->answer.status, elsewhere ? elsewhere : "");
-	return ofs_s3_fail(s, x, errno_of(x), "refuses", said, err);
+	/* The word of a proxy, or about a bucket, says nothing of the object. */
+	if (x->answer.status == 404 &&
+	    (strcmp(x->refusal.code, "NoSuchKey") == 0 || !x->answer.body.len))
+		code = ENOENT;
+	said = *x->refusal.code ? ofs_format("%s%s: %s", x->refusal.code, where, x->refusal.message)
+				: ofs_format("HTTP status %d%s", x->answer.status, where);
+	return ofs_s3_fail(s, x, code, "refuses", said, err);
 }
 
 /* ---- requests */
 
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 int ofs_s3_load_credentials(struct ofs_s3 *s, struct ofs_error *err)
 {
-	struct ofs_credentials fresh;
-	int r = ofs_credentials_load(s->set.credentials_command, err, &fresh);
+	struct ofs_credentials fresh, *old = &s->credentials;
+	bool changed;
+	int r;
 
+	s->loaded = ofs_clock_wall();
+	r = ofs_credentials_load(s->set.credentials_command, err, &fresh);
 	if (r < 0)
 		return r;
-	ofs_credentials_finish(&s->credentials);
-	s->credentials = fresh;
-	return 0;
+	changed = !is_same(fresh.access_key, old->access_key) ||
+		  !is_same(fresh.secret, old->secret) || !is_same(fresh.token, old->token);
+	ofs_credentials_finish(old);
+	*old = fresh;
+	return changed;
 }
 
 /* Those that are about to expire serve until they have, if there are no others. */
 static int refresh_credentials(struct ofs_s3 *s, struct ofs_error *err)
 {
 	int64_t now = ofs_clock_wall();
+	bool serve = s->credentials.expires > now;
 
 	if (!ofs_credentials_are_stale(&s->credentials, now) ||
-	    ofs_s3_load_credentials(s, err) == 0 || s->credentials.expires > now)
+	    (serve && now - s->loaded < LOAD_EVERY))
 		return 0;
-	return -EACCES;
+	return ofs_s3_load_credentials(s, err) < 0 && !serve ? -EACCES : 0;
 }
 
 /* All headers that are signed, sorted, up to NULL, and room for that with the signature. */
@@ -203,6 +243,8 @@ static int send_once(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_erro
 		.headers = headers.at,
 		.body = x->body,
 		.body_len = x->body_len,
+		.asks_first = true,
+		.authorities = getenv("AWS_CA_BUNDLE"),
 		.answer_max = x->answer_max,
 		.refusal_max = OFS_S3_REFUSAL_MAX,
 		.connect_timeout = CONNECT_TIMEOUT,
@@ -223,7 +265,7 @@ static int send_once(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_erro
 	}
 	r = ofs_http_ask(s->http, &call, &x->answer);
 	s->sent[strcmp(x->method, "GET") == 0 ? OFS_S3_READS : OFS_S3_WRITES] += x->answer.sent;
-	x->refusal = (struct ofs_s3_refusal){ "", "" };
+	x->refusal = (struct ofs_s3_refusal){ 0 };
 	if (x->answer.status / 100 != 2)
 		ofs_s3_xml_refusal(x->answer.body.data, x->answer.body.len, &x->refusal);
 	else if (r == 0)
@@ -251,19 +293,36 @@ static bool parse_date(const char *text, int64_t *ret)
 	return true;
 }
 
+/* The service counts from another time: 1; 0: that is not known. */
+static int set_clock(struct ofs_s3 *s, const struct ofs_http_answer *a)
+{
+	int64_t now, seconds;
+
+	if (!parse_date(ofs_http_header(a, "date"), &now))
+		return 0;
+	s->clock_offset = now - ofs_clock_wall();
+	seconds = s->clock_offset / OFS_NS_PER_S;
+	ofs_log(LOG_WARNING,
+		"this machine's clock is %lld s %s that of the S3 service at %s, which is used to "
+		"sign requests",
+		(long long)llabs(seconds), seconds < 0 ? "ahead of" : "behind",
+		s->set.location->endpoint);
+	return 1;
+}
+
 /* 1: the cause of the refusal is gone, and the request is worth another try; 0; -EACCES. */
 static int mend(struct ofs_s3 *s, const struct ofs_s3_request *x, struct ofs_error *err)
 {
-	int64_t now;
+	/* The last one is what a key is called that was replaced. */
+	static const char *const expired[] = { "ExpiredToken", "InvalidToken",
+					       "TokenRefreshRequired", "InvalidAccessKeyId" };
 
-	if (strcmp(x->refusal.code, "RequestTimeTooSkewed") == 0 &&
-	    parse_date(ofs_http_header(&x->answer, "date"), &now)) {
-		s->clock_offset = now - ofs_clock_wall();
-		return 1;
-	}
-	if (strcmp(x->refusal.code, "ExpiredToken") != 0)
-		return 0;
-	return ofs_s3_load_credentials(s, err) < 0 ? -EACCES : 1;
+	if (strcmp(x->refusal.code, "RequestTimeTooSkewed") == 0)
+		return set_clock(s, &x->answer);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(expired); i++)
+		if (strcmp(x->refusal.code, expired[i]) == 0)
+			return ofs_s3_load_credentials(s, err);
+	return 0;
 }
 
 int ofs_s3_ask(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_error *err)

@@ -14,6 +14,7 @@ struct ofs_s3 {
 	struct ofs_s3_settings set;
 	struct ofs_http *http;
 	struct ofs_credentials credentials;
+	int64_t loaded; /* when they were looked for, by ofs_clock_wall() */
 	int64_t clock_offset; /* nanoseconds that the service is ahead of us */
 	uint64_t sent[2]; /* by enum ofs_s3_kind */
 };
@@ -36,7 +37,7 @@ struct ofs_s3_request {
 
 void ofs_s3_request_finish(struct ofs_s3_request *x);
 
-/* Those that are there are kept if there are no others. 0 or -EACCES. */
+/* 1; 0: they are the same as before; -EACCES: those that are there are kept. */
 int ofs_s3_load_credentials(struct ofs_s3 *s, struct ofs_error *err);
 
 /*
@@ -45,6 +46,9 @@ int ofs_s3_load_credentials(struct ofs_s3 *s, struct ofs_error *err);
  * -ENODATA (416), -EOPNOTSUPP (501) or -EREMOTEIO.
  */
 int ofs_s3_ask(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_error *err);
+
+/* The error that a refusal means; its status may be 200. */
+int ofs_s3_errno(int status, const char *code);
 
 /* Tells "the bucket 'b' at URL VERB PUT a/b: SAID"; `said` may be NULL. Returns -code. */
 int ofs_s3_fail(const struct ofs_s3 *s, const struct ofs_s3_request *x, int code, const char *verb,
