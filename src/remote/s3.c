@@ -346,16 +346,15 @@ static int delete_all(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_err
 		return check_removed(r);
 	r = ofs_s3_xml_deleted(x->answer.body.data, x->answer.body.len, &key, &refusal);
 	/* S3 begins its answer before it knows what that will be. */
-	if (r < 0)
-		r = ofs_s3_xml_refusal(x->answer.body.data, x->answer.body.len, &refusal) < 0 ? r
-											      : 1;
+	if (r < 0 && ofs_s3_xml_refusal(x->answer.body.data, x->answer.body.len, &refusal) == 0)
+		r = 1;
 	if (r == 0)
 		return 0;
 	if (r < 0)
 		return ofs_s3_fail(s, x, EREMOTEIO, "wrongly answers", "it is no result of that",
 				   err);
-	said = ofs_format("%s%s%s: %s", ofs_buf_str(&key), key.len ? ": " : "", refusal.code,
-			  refusal.message);
+	said = ofs_format("%s%s%s%s%s", ofs_buf_str(&key), key.len ? ": " : "", refusal.code,
+			  *refusal.message ? ": " : "", refusal.message);
 	return check_removed(
 		ofs_s3_fail(s, x, ofs_s3_errno(200, refusal.code), "refuses a part of", said, err));
 }

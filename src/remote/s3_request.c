@@ -126,7 +126,8 @@ static int fail_status(const struct ofs_s3 *s, const struct ofs_s3_request *x,
 	if (x->answer.status == 404 &&
 	    (strcmp(x->refusal.code, "NoSuchKey") == 0 || !x->answer.body.len))
 		code = ENOENT;
-	said = *x->refusal.code ? ofs_format("%s%s: %s", x->refusal.code, where, x->refusal.message)
+	said = *x->refusal.code ? ofs_format("%s%s%s%s", x->refusal.code, where,
+					     *x->refusal.message ? ": " : "", x->refusal.message)
 				: ofs_format("HTTP status %d%s", x->answer.status, where);
 	return ofs_s3_fail(s, x, code, "refuses", said, err);
 }

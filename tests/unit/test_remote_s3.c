@@ -432,7 +432,7 @@ Test(remote_s3, removing_several)
 	       -EAGAIN, "p/q/a: InternalError: m");
 	expect(delete_two,
 	       OK "<DeleteResult><Error><Key>p/q/a</Key><Code>Other</Code></Error></DeleteResult>",
-	       -EREMOTEIO, "p/q/a: Other: ");
+	       -EREMOTEIO, "p/q/a: Other");
 	expect(delete_two, OK "<Error><Code>SlowDown</Code><Message>m</Message></Error>", -EAGAIN,
 	       "refuses a part of DELETE of 2 keys: SlowDown: m");
 	expect(delete_two, OK "<html/>", -EREMOTEIO, "no result");
