@@ -430,7 +430,7 @@ static int probe_object(struct ofs_s3 *s, const char *key, struct ofs_error *err
 	return r == 0 ? ofs_s3_list(s, key, NULL, ignore, NULL, err) : r;
 }
 
-/* Checks that an object that was removed is known to be missing. */
+/* Checks that an object that is not there is known to be missing. */
 static int probe_absence(struct ofs_s3 *s, const char *key, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf there = OFS_BUF_INIT;
@@ -438,19 +438,16 @@ static int probe_absence(struct ofs_s3 *s, const char *key, struct ofs_error *er
 
 	if (r == -EACCES)
 		return ofs_error_set(err, EACCES,
-				     "the S3 service at %s does not tell which objects of the "
-				     "bucket '%s' are missing: allow s3:ListBucket",
+				     "the S3 service at %s does not let us read, or tell which "
+				     "objects of the bucket '%s' are missing: allow s3:GetObject "
+				     "and s3:ListBucket",
 				     s->set.location->endpoint, s->set.location->bucket);
-	if (r == 0)
-		return ofs_error_set(err, EREMOTEIO,
-				     "the S3 service at %s still has an object that was removed",
-				     s->set.location->endpoint);
 	return r == -ENOENT ? 0 : r;
 }
 
 int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err)
 {
-	char key[sizeof("probe/") + 16];
+	char key[sizeof("probe/") + 16], none[sizeof(key) + 5];
 	const char *const keys[] = { key };
 	uint64_t random;
 	int r;
@@ -458,7 +455,10 @@ int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err)
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return ofs_error_set(err, EREMOTEIO, "no random numbers to be had");
 	snprintf(key, sizeof(key), "probe/%016llx", (unsigned long long)random);
-	r = create(s, key, probe_data, PROBE_LEN, err);
+	snprintf(none, sizeof(none), "%s-none", key);
+	r = probe_absence(s, none, err);
+	if (r == 0)
+		r = create(s, key, probe_data, PROBE_LEN, err);
 	if (r == 0) {
 		r = probe_object(s, key, err);
 		if (r < 0)
@@ -466,8 +466,6 @@ int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err)
 		else
 			r = ofs_s3_delete(s, keys, 1, err);
 	}
-	if (r == 0)
-		r = probe_absence(s, key, err);
 	if (r == -EOPNOTSUPP)
 		return ofs_error_set(err, EOPNOTSUPP,
 				     "the S3 service at %s does not support conditional writes "

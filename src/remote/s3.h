@@ -78,9 +78,9 @@ int ofs_s3_list(struct ofs_s3 *s, const char *prefix, const char *after,
 int ofs_s3_delete(struct ofs_s3 *s, const char *const *keys, size_t n, struct ofs_error *err);
 
 /*
- * Checks that the service makes no object twice, lets us write, read, list and remove, and says which
- * objects are missing, with an object probe/RANDOM that is removed again. -EOPNOTSUPP: it does not
- * support If-None-Match; others as of the calls above.
+ * Checks that the service says which objects are missing, makes none twice and lets us write, read,
+ * list and remove, with an object probe/RANDOM that is removed again. Six requests. -EOPNOTSUPP: it
+ * does not support If-None-Match; others as of the calls above.
  */
 int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err);
 

@@ -553,10 +553,10 @@ Test(remote_s3, keys)
 #define MISSING REFUSAL("404 No", "NoSuchKey", "m")
 
 /* An answer that is NULL is left out. */
-static int probe_with(const char *second, const char *read, const char *listed, const char *removed,
-		      const char *again)
+static int probe_with(const char *made, const char *again, const char *read, const char *listed,
+		      const char *removed)
 {
-	const char *const all[] = { MADE, second, read, listed, removed, again };
+	const char *const all[] = { MISSING, made, again, read, listed, removed };
 	const char *answers[OFS_ARRAY_SIZE(all) + 1] = { NULL };
 	size_t n = 0;
 	int r;
@@ -572,17 +572,24 @@ static int probe_with(const char *second, const char *read, const char *listed, 
 	return r;
 }
 
+static void expect_words(int r, int code, const char *words)
+{
+	cr_expect_eq(r, code, "%d: %s", r, err.text);
+	cr_expect_not_null(strstr(err.text, words), "'%s' is not in '%s'", words, err.text);
+}
+
 Test(remote_s3, probe)
 {
-	cr_expect_eq(probe_with(EXISTS, PROBED, LIST(LAST), REMOVED, MISSING), 0, "%s", err.text);
-	cr_expect(request_has("GET /b/p/q/probe/"));
+	cr_expect_eq(probe_with(MADE, EXISTS, PROBED, LIST(LAST), REMOVED), 0, "%s", err.text);
+	cr_expect(request_has("DELETE /b/p/q/probe/"));
 }
 
 Test(remote_s3, probe_of_a_service_that_ignores_conditions)
 {
-	cr_expect_eq(probe_with(MADE, NULL, NULL, REMOVED, NULL), -EOPNOTSUPP);
-	cr_expect_not_null(strstr(err.text, "If-None-Match"), "%s", err.text);
+	expect_words(probe_with(MADE, MADE, NULL, NULL, REMOVED), -EOPNOTSUPP, "If-None-Match");
 	cr_expect(request_has("DELETE /b/p/q/probe/"));
+	expect_words(probe_with(REFUSAL("501 No", "NotImplemented", "m"), NULL, NULL, NULL, NULL),
+		     -EOPNOTSUPP, "If-None-Match");
 }
 
 static int probe_once(void)
@@ -592,17 +599,12 @@ static int probe_once(void)
 
 Test(remote_s3, probe_of_a_service_that_refuses)
 {
-	expect(probe_once, REFUSAL("501 No", "NotImplemented", "m"), -EOPNOTSUPP, "If-None-Match");
-	expect(probe_once, DENIED, -EACCES, "PUT probe/");
-	cr_expect_eq(probe_with(EXISTS, DENIED, NULL, REMOVED, NULL), -EACCES);
-	cr_expect_not_null(strstr(err.text, "GET probe/"), "%s", err.text);
-	cr_expect_eq(probe_with(EXISTS, PROBED, DENIED, REMOVED, NULL), -EACCES);
-	cr_expect_not_null(strstr(err.text, "LIST probe/"), "%s", err.text);
-	cr_expect_eq(probe_with(EXISTS, PROBED, LIST(LAST), DENIED, NULL), -EACCES);
-	cr_expect_not_null(strstr(err.text, "DELETE probe/"), "%s", err.text);
-	cr_expect_eq(probe_with(EXISTS, PROBED, LIST(LAST), REMOVED, DENIED), -EACCES);
-	cr_expect_not_null(strstr(err.text, "allow s3:ListBucket"), "%s", err.text);
-	cr_expect_eq(probe_with(EXISTS, PROBED, LIST(LAST), REMOVED, PROBED), -EREMOTEIO);
-	cr_expect_eq(probe_with(EXISTS, ANSWER("200 OK", LENGTH(1)) "x", NULL, REMOVED, NULL),
-		     -EREMOTEIO);
+	expect(probe_once, DENIED, -EACCES, "allow s3:GetObject and s3:ListBucket");
+	expect_words(probe_with(DENIED, NULL, NULL, NULL, NULL), -EACCES, "PUT probe/");
+	expect_words(probe_with(MADE, EXISTS, DENIED, NULL, REMOVED), -EACCES, "GET probe/");
+	expect_words(probe_with(MADE, EXISTS, PROBED, DENIED, REMOVED), -EACCES, "LIST probe/");
+	expect_words(probe_with(MADE, EXISTS, PROBED, LIST(LAST), DENIED), -EACCES,
+		     "DELETE probe/");
+	expect_words(probe_with(MADE, EXISTS, ANSWER("200 OK", LENGTH(1)) "x", NULL, REMOVED),
+		     -EREMOTEIO, "other bytes");
 }
