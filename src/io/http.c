@@ -127,6 +127,8 @@ char *ofs_http_url_with_path(const char *url, const char *path)
 
 /* Of all headers of an answer, in bytes. */
 #define HEADERS_MAX ((size_t)256 << 10)
+/* Of a body before which the server is asked; libcurl waits for no smaller one. */
+#define ASK_FROM ((size_t)1 << 20)
 
 struct ofs_http {
 	CURL *curl;
@@ -381,7 +383,7 @@ static void set_options(struct ofs_http *h, CURLU *url, struct curl_slist *heade
 {
 	__typeof__(curl_easy_setopt) *set = lib.curl_easy_setopt_;
 	OFS_FREE char *host = url_part(url, CURLUPART_HOST);
-	const char *authorities = getenv("SSL_CERT_FILE");
+	const char *authorities = h->call->authorities;
 	CURL *curl = h->curl;
 
 	lib.curl_easy_reset_(curl);
@@ -396,7 +398,11 @@ static void set_options(struct ofs_http *h, CURLU *url, struct curl_slist *heade
 	set(curl, CURLOPT_SSL_VERIFYPEER, 1L);
 	set(curl, CURLOPT_SSL_VERIFYHOST, 2L);
 	set(curl, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+	/* One request at a time: HTTP/2 would gain nothing. */
+	set(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	/* libcurl has been built with a list of its own, and looks at no variable. */
+	if (!authorities || !*authorities)
+		authorities = getenv("SSL_CERT_FILE");
 	if (authorities && *authorities)
 		set(curl, CURLOPT_CAINFO, authorities);
 	/* What is for this machine must not go to a proxy, whatever the environment says. */
@@ -419,8 +425,10 @@ static void set_options(struct ofs_http *h, CURLU *url, struct curl_slist *heade
 }
 
 /* The list lies in one piece of memory. */
-static struct curl_slist *make_headers(const char *const *headers)
+static struct curl_slist *make_headers(const struct ofs_http_call *call)
 {
+	const char *const *headers = call->headers;
+	bool asks = call->asks_first && call->body_len > ASK_FROM;
 	struct curl_slist *list;
 	size_t n = 0;
 
@@ -429,8 +437,8 @@ static struct curl_slist *make_headers(const char *const *headers)
 	list = ofs_alloc((n + 1) * sizeof(*list));
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct curl_slist){ (char *)headers[i], &list[i + 1] };
-	/* Without this a large request would wait for a word that many servers do not give. */
-	list[n].data = (char *)"Expect:";
+	/* Else a large request would wait for a word that many servers do not give. */
+	list[n].data = (char *)(asks ? "Expect: 100-continue" : "Expect:");
 	return list;
 }
 
@@ -450,7 +458,7 @@ static int fail(struct ofs_http *h, CURLcode code)
 int ofs_http_ask(struct ofs_http *h, const struct ofs_http_call *call, struct ofs_http_answer *ret)
 {
 	OFS_CLEANUP(url_cleanup) CURLU *url = url_parse(call->url);
-	OFS_FREE struct curl_slist *headers = make_headers(call->headers);
+	OFS_FREE struct curl_slist *headers = make_headers(call);
 	struct ofs_sigpipe sigpipe;
 	char *redirect = NULL;
 	CURLcode code;

@@ -28,6 +28,12 @@ struct ofs_http_call {
 	const char *const *headers; /* "Name: value", up to NULL */
 	const void *body;
 	size_t body_len;
+	/*
+	 * A body above 1 MiB waits, up to a second, for the server's word: one that refuses it
+	 * unread may close the connection, and the refusal gets lost.
+	 */
+	bool asks_first;
+	const char *authorities; /* a file; instead of $SSL_CERT_FILE; NULL or "": none */
 	size_t answer_max; /* bytes of an answer */
 	size_t refusal_max; /* of one whose status is not 2xx: the rest is left out; 0: as above */
 	int64_t connect_timeout;
@@ -51,7 +57,7 @@ void ofs_http_answer_finish(struct ofs_http_answer *a);
 
 /*
  * Sends a request and reads its answer. Goes over TLS with the server's certificate verified (by
- * $SSL_CERT_FILE, where that is set) if the URL says https; to this machine itself never through a
+ * `authorities` or $SSL_CERT_FILE, where there is one) if the URL says https; to this machine itself never through a
  * proxy; follows no redirect. 0: an answer came, whatever its status. -ETIMEDOUT; -EFBIG: the
  * answer is too large; -ECANCELED; -ECONNREFUSED: there is no answer or not all of it. In each case
  * `ret`, which is emptied first, holds what came.

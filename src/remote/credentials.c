@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote/credentials.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "io/file.h"
 #include "io/http.h"
-#include "io/process.h"
+#include "remote/secret.h"
 
-#define COMMAND_TIMEOUT_S 60
-/* Of a command's output, in bytes. */
-#define OUTPUT_MAX ((size_t)64 << 10)
-#define FILE_MAX ((size_t)1 << 20)
+#define COMMAND "the credentials command"
 /* How long credentials must be good for, to be used. */
 #define STALE (5 * 60 * OFS_NS_PER_S)
 
@@ -39,14 +32,6 @@ void ofs_credentials_finish(struct ofs_credentials *c)
 bool ofs_credentials_are_stale(const struct ofs_credentials *c, int64_t now)
 {
 	return c->expires != INT64_MAX && c->expires - now < STALE;
-}
-
-/* A buffer that is made large enough at once, so that no copy stays behind. */
-static void wipe_buf(struct ofs_buf *b)
-{
-	if (b->data)
-		explicit_bzero(b->data, b->cap);
-	ofs_buf_finish(b);
 }
 
 static const char *variable(const char *name)
@@ -79,18 +64,6 @@ static int set(const char *key, const char *secret, const char *token, int64_t e
 }
 
 /* ---- a command */
-
-static int take(void *arg, int fd, const void *data, size_t len)
-{
-	struct ofs_buf *out = arg;
-
-	if (fd != STDOUT_FILENO)
-		return 0; /* it may hold what nobody should see */
-	if (len > OUTPUT_MAX - out->len)
-		return -EFBIG;
-	ofs_buf_append(out, data, len);
-	return 0;
-}
 
 /* "2026-01-31T12:00:00Z", with a fraction of the second or an offset from UTC ("+01:00"), too. */
 static bool parse_time(const char *text, int64_t *ret)
@@ -130,7 +103,7 @@ static void wipe_member(json_t *object, const char *name)
 static int parse_output(const struct ofs_buf *out, struct ofs_error *err,
 			struct ofs_credentials *ret)
 {
-	static const char from[] = "the credentials command";
+	static const char from[] = COMMAND;
 	json_t *json = ofs_json_is_deep((const char *)out->data, out->len)
 			       ? NULL
 			       : json_loadb((const char *)out->data, out->len, 0, NULL);
@@ -164,34 +137,10 @@ static int parse_output(const struct ofs_buf *out, struct ofs_error *err,
 
 static int from_command(const char *command, struct ofs_error *err, struct ofs_credentials *ret)
 {
-	OFS_CLEANUP(wipe_buf) struct ofs_buf out = OFS_BUF_INIT;
-	const char *const argv[] = { "/bin/sh", "-c", "--", command, NULL };
-	const struct ofs_process process = {
-		.kind = OFS_PROCESS_FILTER,
-		.argv = argv,
-		.take = take,
-		.arg = &out,
-		.timeout_s = COMMAND_TIMEOUT_S,
-	};
-	struct ofs_process_end end = { 0 };
-	int r;
+	OFS_CLEANUP(ofs_secret_finish) struct ofs_buf out = OFS_BUF_INIT;
+	int r = ofs_secret_run(command, COMMAND, err, &out);
 
-	ofs_buf_reserve(&out, OUTPUT_MAX);
-	r = ofs_process_run(&process, &end);
-	if (r == -ETIMEDOUT)
-		return ofs_error_set(err, EACCES,
-				     "the credentials command was ended, since it took longer than "
-				     "%d s",
-				     COMMAND_TIMEOUT_S);
-	if (r < 0)
-		return ofs_error_set(err, EACCES, "the credentials command cannot be run: %s",
-				     strerror(-r));
-	if (end.exit_code)
-		return ofs_error_set(err, EACCES,
-				     "the credentials command ended with exit code %d; run it by "
-				     "hand to see why",
-				     end.exit_code);
-	return parse_output(&out, err, ret);
+	return r < 0 ? r : parse_output(&out, err, ret);
 }
 
 /* ---- the shared file */
@@ -204,38 +153,6 @@ static char *path_of_file(void)
 	if (path)
 		return ofs_strdup(path);
 	return home ? ofs_format("%s/.aws/credentials", home) : NULL;
-}
-
-/* 1; 0: there is none; -EACCES. */
-static int read_file(const char *path, struct ofs_error *err, struct ofs_buf *ret)
-{
-	OFS_CLOSE int fd = ofs_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
-	struct stat st;
-	ssize_t n;
-
-	if (fd == -ENOENT || fd == -ENOTDIR)
-		return 0;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return ofs_error_set(err, EACCES, "cannot read '%s': %s", path,
-				     strerror(fd < 0 ? -fd : errno));
-	if (!S_ISREG(st.st_mode))
-		return ofs_error_set(err, EACCES, "'%s' is not a regular file", path);
-	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return ofs_error_set(err, EACCES, "'%s' belongs to user %u, so it is not used",
-				     path, (unsigned int)st.st_uid);
-	if (st.st_mode & (S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH))
-		return ofs_error_set(err, EACCES,
-				     "others may read or write '%s', which holds secrets, so it is "
-				     "not used; run: chmod 600 '%s'",
-				     path, path);
-	if ((uint64_t)st.st_size > FILE_MAX)
-		return ofs_error_set(err, EACCES, "'%s' is larger than 1 MiB", path);
-	ofs_buf_reserve(ret, (size_t)st.st_size + 1);
-	n = ofs_io_pread(fd, ret->data, (size_t)st.st_size, 0);
-	if (n < 0)
-		return ofs_error_set(err, EACCES, "cannot read '%s': %s", path, strerror((int)-n));
-	ret->len = (size_t)n;
-	return 1;
 }
 
 /* Cuts blanks off both ends, in place. */
@@ -295,11 +212,11 @@ static struct profile find_profile(char *text, const char *name)
 
 static int from_file(struct ofs_error *err, struct ofs_credentials *ret)
 {
-	OFS_CLEANUP(wipe_buf) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_secret_finish) struct ofs_buf text = OFS_BUF_INIT;
 	OFS_FREE char *path = path_of_file(), *from = NULL, *shown = NULL;
 	const char *name = variable("AWS_PROFILE");
 	struct profile p;
-	int r = path ? read_file(path, err, &text) : 0;
+	int r = path ? ofs_secret_read_file(path, err, &text) : 0;
 
 	if (r < 0)
 		return r;

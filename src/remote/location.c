@@ -324,7 +324,8 @@ static int parse(const char *text, struct ofs_location *l, struct ofs_error *err
 	if (!url && (url = variable("AWS_ENDPOINT_URL")))
 		from = "AWS_ENDPOINT_URL in the environment";
 	if (!url)
-		url = amazon = ofs_format("https://s3.%s.amazonaws.com", l->region);
+		url = amazon = ofs_format("https://s3.%s.amazonaws.com%s", l->region,
+					  strncmp(l->region, "cn-", 3) == 0 ? ".cn" : "");
 	r = choose_style(l, &q, url, err);
 	return r < 0 ? r : use_endpoint(l, url, from, err);
 }

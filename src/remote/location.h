@@ -23,7 +23,8 @@ struct ofs_location {
 /*
  * Reads s3://BUCKET[/PREFIX][?endpoint=URL&region=R&style=path|virtual&insecure=1], where values
  * may have %XX. What is not given is taken from the environment: the endpoint from
- * AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL (else https://s3.REGION.amazonaws.com), the region from
+ * AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL (else https://s3.REGION.amazonaws.com, of regions cn-* with
+ * .cn behind it), the region from
  * AWS_REGION or AWS_DEFAULT_REGION (else us-east-1). The style is virtual at amazonaws.com for a
  * bucket that can be a label of a host name, else path. An endpoint without TLS must be on this
  * machine, unless `insecure` is given. -EINVAL: `err` says what is wrong and what would be right,

@@ -6,7 +6,8 @@
  * Keys are relative to the location's prefix and of the form of ofs_location_is_path(); others are
  * -EINVAL. A call is one request, but for a list, which is one a page. Nothing is tried again,
  * except once when the service says that the clock is wrong (its Date is used from then on) or that
- * the credentials have expired (they are loaded again).
+ * the credentials have expired or are unknown, if there are others now. A server's certificate is
+ * verified by $AWS_CA_BUNDLE or, without that, as ofs_http_ask() says.
  *
  * Errors, told in `err` on one line without a secret:
  *   -EAGAIN      there is no answer, or it was cut short, or the service is overloaded: try again
@@ -72,14 +73,14 @@ int ofs_s3_list(struct ofs_s3 *s, const char *prefix, const char *after,
 
 /*
  * Removes up to OFS_S3_DELETE_MAX objects; a missing one is no error. After an error any of them
- * may be gone; -EREMOTEIO: some are not, and `err` names the first.
+ * may be gone; where the service refuses some, `err` names the first, whose error it is.
  */
 int ofs_s3_delete(struct ofs_s3 *s, const char *const *keys, size_t n, struct ofs_error *err);
 
 /*
- * Checks that the service can be written to and makes no object twice, with an object
- * probe/RANDOM that is removed again. -EOPNOTSUPP: it does not support If-None-Match; others as
- * of ofs_s3_create().
+ * Checks that the service says which objects are missing, makes none twice and lets us write, read,
+ * list and remove, with an object probe/RANDOM that is removed again. Six requests. -EOPNOTSUPP: it
+ * does not support If-None-Match; others as of the calls above.
  */
 int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err);
 

@@ -230,12 +230,14 @@ static int leave_refusal(void *arg, const struct reader *r, const char *text)
 		keep(refusal->code, sizeof(refusal->code), text);
 	else if (is_at(r, "Error/Message"))
 		keep(refusal->message, sizeof(refusal->message), text);
+	else if (is_at(r, "Error/Region"))
+		keep(refusal->region, sizeof(refusal->region), text);
 	return 0;
 }
 
 int ofs_s3_xml_refusal(const void *xml, size_t len, struct ofs_s3_refusal *ret)
 {
-	struct ofs_s3_refusal refusal = { "", "" };
+	struct ofs_s3_refusal refusal = { 0 };
 	int r = read_document(xml, len, "Error", leave_refusal, &refusal);
 
 	if (r == 0)
@@ -343,7 +345,7 @@ static int leave_deleted(void *arg, const struct reader *r, const char *text)
 			*d->refusal = d->its;
 		}
 		d->its_key.len = 0;
-		d->its = (struct ofs_s3_refusal){ "", "" };
+		d->its = (struct ofs_s3_refusal){ 0 };
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 struct ofs_s3_refusal {
 	char code[64]; /* "NoSuchKey"; "": there is none */
 	char message[256];
+	char region[64]; /* where the bucket is; "": not said */
 };
 
 /* -EBADMSG: it is no refusal. */

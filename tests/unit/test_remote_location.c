@@ -64,6 +64,8 @@ Test(remote_location, of_amazon)
 	expect("s3://b.c/p?region=eu-west-3", "https://s3.eu-west-3.amazonaws.com", "/b.c",
 	       "s3://b.c/p?endpoint=https://s3.eu-west-3.amazonaws.com&region=eu-west-3"
 	       "&style=path");
+	expect("s3://b?region=cn-north-1", "https://s3.cn-north-1.amazonaws.com.cn", "/b",
+	       "s3://b?endpoint=https://s3.cn-north-1.amazonaws.com.cn&region=cn-north-1&style=path");
 	expect("s3://b?style=path", "https://s3.us-east-1.amazonaws.com", "/b",
 	       "s3://b?endpoint=https://s3.us-east-1.amazonaws.com&region=us-east-1&style=path");
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "remote/s3.h"
+#include "scratch.h"
 #include "test_server_fixture.h"
 
 #define SECRET "hidden/secret"
@@ -30,6 +32,7 @@ static void init(void)
 	setenv("AWS_SESSION_TOKEN", TOKEN, 1);
 	unsetenv("AWS_REGION");
 	unsetenv("AWS_DEFAULT_REGION");
+	unsetenv("AWS_CA_BUNDLE");
 	settings = (struct ofs_s3_settings){ .location = &location, .timeout = 60 * OFS_NS_PER_S };
 }
 
@@ -164,9 +167,59 @@ Test(remote_s3, outcomes_of_create)
 	expect(create, REFUSAL("404 No", "NoSuchBucket", "m"), -EREMOTEIO, "NoSuchBucket");
 	expect(create, REFUSAL("400 No", "EntityTooLarge", "m"), -EREMOTEIO, "EntityTooLarge");
 	expect(create, REFUSAL("501 No", "NotImplemented", "m"), -EREMOTEIO, "NotImplemented");
-	expect(create, ANSWER("301 No", "x-amz-bucket-region: eu-1\r\nLocation: http://x/\r\n"),
-	       -EREMOTEIO, "HTTP status 301 (the bucket is in the region eu-1)");
+	expect(create, REFUSAL("400 No", "BadDigest", "m"), -EINPROGRESS, "BadDigest");
+	expect(create, ANSWER("304 Not Modified", ""), -EEXIST, "HTTP status 304");
 	expect(create, OK "hello", -EREMOTEIO, "there is no ETag");
+}
+
+Test(remote_s3, buckets_that_are_elsewhere)
+{
+	expect(create, ANSWER("301 No", "x-amz-bucket-region: eu-1\r\nLocation: http://x/\r\n"),
+	       -EREMOTEIO, "HTTP status 301 (the bucket is in the region eu-1: give region=eu-1)");
+	expect(get,
+	       ANSWER("400 No", "") "<Error><Code>AuthorizationHeaderMalformed</Code>"
+				    "<Message>m</Message><Region>eu-2</Region></Error>",
+	       -EREMOTEIO, "Malformed (the bucket is in the region eu-2: give region=eu-2): m");
+	expect(create, ANSWER("308 No", "Location: https://other/\r\n"), -EREMOTEIO,
+	       "HTTP status 308 (it leads to https://other/)");
+	expect(create, REFUSAL("307 No", "TemporaryRedirect", "m"), -EINPROGRESS, "Temporary");
+	expect(get, REFUSAL("307 No", "TemporaryRedirect", "m"), -EAGAIN, "Temporary");
+}
+
+/* Such a one would be lost if the body were on its way by then. */
+Test(remote_s3, large_bodies_wait_for_a_refusal)
+{
+	static const char *const answers[] = { REFUSAL("403 No", "RequestTimeTooSkewed", "m"), MADE,
+					       NULL };
+	size_t len = (size_t)8 << 20;
+	OFS_FREE char *large = calloc(1, len);
+
+	server.unread = 1;
+	open_s3(answers);
+	cr_expect_eq(ofs_s3_create(s3, "pack/1", large, len, &err), 0, "%s", err.text);
+	cr_expect(request_has("\r\nx-amz-date:20261127T1714"));
+	cr_expect_gt(server.request.len, len);
+	stop();
+	cr_expect_eq(server.served, 2);
+}
+
+Test(remote_s3, through_a_proxy)
+{
+	static const char *const answers[] = { MADE, ANSWER("407 No", ""), NULL };
+
+	start(answers);
+	*strrchr(server.url, '/') = '\0';
+	setenv("http_proxy", server.url, 1);
+	cr_assert_eq(ofs_location_parse("s3://b?endpoint=http://s3.invalid:81&insecure=1", &err,
+					&location),
+		     0);
+	cr_assert_eq(ofs_s3_open(&settings, &err, &s3), 0);
+	cr_expect_eq(create(), 0, "%s", err.text);
+	cr_expect(request_has("PUT http://s3.invalid:81/b/wal/1 HTTP/1.1\r\n"));
+	cr_expect(request_has("\r\nHost:s3.invalid:81\r\n"));
+	cr_expect_eq(get(), -EREMOTEIO);
+	cr_expect_not_null(strstr(err.text, "HTTP status 407"), "%s", err.text);
+	stop();
 }
 
 Test(remote_s3, a_server_that_is_not_there)
@@ -372,7 +425,16 @@ Test(remote_s3, removing_several)
 	expect(delete_two,
 	       OK "<DeleteResult><Error><Key>p/q/a</Key><Code>AccessDenied</Code>"
 		  "<Message>m</Message></Error></DeleteResult>",
-	       -EREMOTEIO, "p/q/a: AccessDenied: m");
+	       -EACCES, "p/q/a: AccessDenied: m");
+	expect(delete_two,
+	       OK "<DeleteResult><Error><Key>p/q/a</Key><Code>InternalError</Code>"
+		  "<Message>m</Message></Error></DeleteResult>",
+	       -EAGAIN, "p/q/a: InternalError: m");
+	expect(delete_two,
+	       OK "<DeleteResult><Error><Key>p/q/a</Key><Code>Other</Code></Error></DeleteResult>",
+	       -EREMOTEIO, "p/q/a: Other");
+	expect(delete_two, OK "<Error><Code>SlowDown</Code><Message>m</Message></Error>", -EAGAIN,
+	       "refuses a part of DELETE of 2 keys: SlowDown: m");
 	expect(delete_two, OK "<html/>", -EREMOTEIO, "no result");
 	expect(delete_two, REFUSAL("500 No", "InternalError", "m"), -EAGAIN, "InternalError");
 }
@@ -396,17 +458,52 @@ Test(remote_s3, a_clock_that_is_wrong)
 
 Test(remote_s3, credentials_that_have_expired)
 {
-	static const char *const answers[] = { REFUSAL("400 No", "ExpiredToken", "m"), MADE,
-					       REFUSAL("400 No", "ExpiredToken", "m"),
-					       REFUSAL("400 No", "ExpiredToken", "m"), NULL };
+	static const char *const answers[] = { REFUSAL("400 No", "ExpiredToken", "m"),	     MADE,
+					       REFUSAL("403 No", "InvalidAccessKeyId", "m"), MADE,
+					       REFUSAL("400 No", "ExpiredToken", "m"),	     NULL };
 
 	open_s3(answers);
 	setenv("AWS_SESSION_TOKEN", "another-one", 1);
 	cr_expect_eq(create(), 0, "%s", err.text);
 	cr_expect(request_has("\r\nx-amz-security-token:another-one\r\n"));
-	cr_expect_eq(create(), -EACCES);
+	setenv("AWS_ACCESS_KEY_ID", "AKIA2", 1);
+	cr_expect_eq(create(), 0, "%s", err.text);
+	cr_expect(request_has(" Credential=AKIA2/"));
+	cr_expect_eq(create(), -EACCES, "there are no others");
 	stop();
-	cr_expect_eq(server.served, 4);
+	cr_expect_eq(server.served, 5);
+}
+
+/* Those that will have expired in a minute are looked for again, but not with each request. */
+Test(remote_s3, credentials_that_will_expire)
+{
+	static const char *const answers[] = { MADE, MADE, MADE, NULL };
+	struct ofs_clock_control control = { 0 };
+	char dir[SCRATCH_SIZE];
+	OFS_FREE char *command = NULL, *log = NULL;
+	struct stat st;
+
+	scratch_dir(dir);
+	log = ofs_format("%s/log", dir);
+	command = ofs_format("echo >>%s; date -u +'{\"Version\":1,\"AccessKeyId\":\"AKIA1\","
+			     "\"SecretAccessKey\":\"" SECRET "\",\"Expiration\":"
+			     "\"%%Y-%%m-%%dT%%H:%%M:%%SZ\"}' -d '+1 minute'",
+			     log);
+	settings.credentials_command = command;
+	unsetenv("AWS_ACCESS_KEY_ID");
+	unsetenv("AWS_SECRET_ACCESS_KEY");
+	ofs_clock_set_control(&control);
+	open_s3(answers);
+	cr_expect_eq(create(), 0, "%s", err.text);
+	cr_expect_eq(create(), 0, "%s", err.text);
+	cr_expect(stat(log, &st) == 0 && st.st_size == 1);
+	control.wall_offset = 31 * OFS_NS_PER_S;
+	cr_expect_eq(create(), 0, "%s", err.text);
+	cr_expect(stat(log, &st) == 0 && st.st_size == 2);
+	ofs_clock_set_control(NULL);
+	stop();
+	unlink(log);
+	rmdir(dir);
 }
 
 Test(remote_s3, without_credentials)
@@ -448,31 +545,66 @@ Test(remote_s3, keys)
 
 /* ---- probing */
 
-static int probe_with(const char *first, const char *second, const char *third)
+#define PROBE_DATA "a check of what this service does and lets do\n"
+#define PROBED ANSWER("200 OK", LENGTH(46)) PROBE_DATA
+#define REMOVED ANSWER("204 No Content", "")
+#define EXISTS REFUSAL("412 No", "PreconditionFailed", "m")
+#define DENIED REFUSAL("403 No", "AccessDenied", "m")
+#define MISSING REFUSAL("404 No", "NoSuchKey", "m")
+
+/* An answer that is NULL is left out. */
+static int probe_with(const char *made, const char *again, const char *read, const char *listed,
+		      const char *removed)
 {
-	const char *const answers[] = { first, second, third, NULL };
+	const char *const all[] = { MISSING, made, again, read, listed, removed };
+	const char *answers[OFS_ARRAY_SIZE(all) + 1] = { NULL };
+	size_t n = 0;
 	int r;
 
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
+		if (all[i])
+			answers[n++] = all[i];
+	server.served = 0;
 	open_s3(answers);
 	r = ofs_s3_probe(s3, &err);
 	close_s3();
+	cr_expect_eq(server.served, n);
 	return r;
+}
+
+static void expect_words(int r, int code, const char *words)
+{
+	cr_expect_eq(r, code, "%d: %s", r, err.text);
+	cr_expect_not_null(strstr(err.text, words), "'%s' is not in '%s'", words, err.text);
 }
 
 Test(remote_s3, probe)
 {
-	cr_expect_eq(probe_with(MADE, REFUSAL("412 No", "PreconditionFailed", "m"),
-				ANSWER("204 No Content", "")),
-		     0, "%s", err.text);
+	cr_expect_eq(probe_with(MADE, EXISTS, PROBED, LIST(LAST), REMOVED), 0, "%s", err.text);
 	cr_expect(request_has("DELETE /b/p/q/probe/"));
 }
 
 Test(remote_s3, probe_of_a_service_that_ignores_conditions)
 {
-	cr_expect_eq(probe_with(MADE, MADE, ANSWER("204 No Content", "")), -EOPNOTSUPP);
-	cr_expect_not_null(strstr(err.text, "If-None-Match"), "%s", err.text);
+	expect_words(probe_with(MADE, MADE, NULL, NULL, REMOVED), -EOPNOTSUPP, "If-None-Match");
 	cr_expect(request_has("DELETE /b/p/q/probe/"));
-	cr_expect_eq(probe_with(REFUSAL("501 No", "NotImplemented", "m"), NULL, NULL), -EOPNOTSUPP);
-	cr_expect_eq(probe_with(REFUSAL("403 No", "AccessDenied", "m"), NULL, NULL), -EACCES);
-	cr_expect_not_null(strstr(err.text, "AccessDenied"), "%s", err.text);
+	expect_words(probe_with(REFUSAL("501 No", "NotImplemented", "m"), NULL, NULL, NULL, NULL),
+		     -EOPNOTSUPP, "If-None-Match");
+}
+
+static int probe_once(void)
+{
+	return ofs_s3_probe(s3, &err);
+}
+
+Test(remote_s3, probe_of_a_service_that_refuses)
+{
+	expect(probe_once, DENIED, -EACCES, "allow s3:GetObject and s3:ListBucket");
+	expect_words(probe_with(DENIED, NULL, NULL, NULL, NULL), -EACCES, "PUT probe/");
+	expect_words(probe_with(MADE, EXISTS, DENIED, NULL, REMOVED), -EACCES, "GET probe/");
+	expect_words(probe_with(MADE, EXISTS, PROBED, DENIED, REMOVED), -EACCES, "LIST probe/");
+	expect_words(probe_with(MADE, EXISTS, PROBED, LIST(LAST), DENIED), -EACCES,
+		     "DELETE probe/");
+	expect_words(probe_with(MADE, EXISTS, ANSWER("200 OK", LENGTH(1)) "x", NULL, REMOVED),
+		     -EREMOTEIO, "other bytes");
 }

@@ -33,6 +33,7 @@ static struct {
 	const char *const *answers;
 	size_t more; /* blanks behind an answer */
 	bool hangs; /* it answers nothing */
+	int unread; /* requests that are answered without their bodies, where they can be */
 	struct ofs_buf request; /* the last one */
 	int served;
 } server;
@@ -49,9 +50,33 @@ static inline size_t length_of_request(void)
 	return (size_t)(end + 4 - text) + (length ? strtoul(length + 16, NULL, 10) : 0);
 }
 
+static inline void say(int peer, const char *text, size_t len)
+{
+	ssize_t n;
+
+	while (len && (n = send(peer, text, len, MSG_NOSIGNAL)) > 0) {
+		text += n;
+		len -= (size_t)n;
+	}
+}
+
+/* Lets a client send the body that waits for that; false: it gets its answer now. */
+static inline bool ask_for_body(int peer, bool *asked)
+{
+	if (*asked || !length_of_request() ||
+	    !memmem(server.request.data, server.request.len, "Expect: 100-continue", 20))
+		return true;
+	*asked = true;
+	if (server.unread-- > 0)
+		return false;
+	say(peer, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+	return true;
+}
+
 static inline void take_request(int peer)
 {
 	char chunk[65536];
+	bool asked = false;
 	ssize_t n;
 
 	server.request.len = 0;
@@ -61,18 +86,9 @@ static inline void take_request(int peer)
 			return;
 		ofs_buf_append(&server.request, chunk, (size_t)n);
 		/* Whoever begins with TLS gets an answer at once. */
-		if (*server.request.data < 'A' || *server.request.data > 'Z')
+		if (*server.request.data < 'A' || *server.request.data > 'Z' ||
+		    !ask_for_body(peer, &asked))
 			return;
-	}
-}
-
-static inline void say(int peer, const char *text, size_t len)
-{
-	ssize_t n;
-
-	while (len && (n = send(peer, text, len, MSG_NOSIGNAL)) > 0) {
-		text += n;
-		len -= (size_t)n;
 	}
 }
 
@@ -148,13 +164,15 @@ static inline bool request_has(const char *text)
 
 static inline void server_init(void)
 {
+	static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
+					       "ALL_PROXY",  "all_proxy",   "NO_PROXY",
+					       "no_proxy" };
+
 	if (!ofs_endpoint_is_possible())
 		cr_skip_test("there is no libcurl");
-	/* Whoever runs the tests may have one. */
-	unsetenv("http_proxy");
-	unsetenv("https_proxy");
-	unsetenv("ALL_PROXY");
-	unsetenv("all_proxy");
+	/* Whoever runs the tests may have them. */
+	for (size_t i = 0; i < sizeof(proxies) / sizeof(*proxies); i++)
+		unsetenv(proxies[i]);
 }
 
 static inline void server_finish(void)
