@@ -196,6 +196,11 @@ struct ofs_tree_options {
 	const char *remote;
 	/** A command that prints credentials for it; NULL or "": they are found as AWS's tools do. */
 	const char *remote_credentials;
+	/**
+	 * The absolute path of a file with the key that objects there are sealed with, or else a
+	 * command that prints it; NULL or "": they are in clear.
+	 */
+	const char *replicate_key;
 	/** Milliseconds between two objects of the log there. */
 	uint32_t replicate_ms;
 	/** ofs_tree_sync() waits until the remote has what it covers; -EIO if that takes long. */

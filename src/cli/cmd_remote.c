@@ -61,7 +61,8 @@ static int take_access(const struct remote *rm, const char *location, struct ofs
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
 
 	ofs_config_apply(rm->config, &opts);
-	return ofs_remote_access_parse(location, opts.remote_credentials, err, ret);
+	return ofs_remote_access_parse(location, opts.remote_credentials, opts.replicate_key, err,
+				       ret);
 }
 
 /* ---- add */

@@ -6,12 +6,15 @@
 #include "replica/rebuild.h"
 #include "tree/config.h"
 
-static const char *credentials;
+static const char *credentials, *key;
 
 static const struct ofs_option options[] = {
 	OFS_TEXT(0, "credentials", "COMMAND", &credentials,
 		 "a command that prints credentials, as AWS's\n"
 		 "credential_process does"),
+	OFS_TEXT(0, "key", "FILE", &key,
+		 "the key that the objects are sealed with: an absolute\n"
+		 "path, or a command that prints it"),
 	OFS_OPTIONS_END,
 };
 
@@ -26,9 +29,9 @@ static int configure(const char *store, const struct ofs_remote_access *a, struc
 	OFS_FREE char *location = ofs_location_text(&a->location);
 	int r = ofs_config_store_set(store, "remote", location, err);
 
-	return r < 0 || !a->credentials
-		       ? r
-		       : ofs_config_store_set(store, "remote_credentials", a->credentials, err);
+	if (r == 0 && a->credentials)
+		r = ofs_config_store_set(store, "remote_credentials", a->credentials, err);
+	return r < 0 || !key ? r : ofs_config_store_set(store, "replicate_key", key, err);
 }
 
 static int restore_run(const struct ofs_command *self, int argc, char **argv)
@@ -41,7 +44,7 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 
 	if (argc < 2)
 		return ofs_report_usage("it needs a URL and the directory for the store");
-	r = ofs_remote_access_parse(argv[0], credentials, &err, &a);
+	r = ofs_remote_access_parse(argv[0], credentials, key, &err, &a);
 	ofs_progress_begin(&progress, "Fetching", NULL);
 	if (r == 0)
 		r = ofs_rebuild(argv[1], &set, &err);
@@ -58,7 +61,7 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_restore = {
 	.name = "restore",
-	.synopsis = "[--credentials COMMAND] URL STORE",
+	.synopsis = "[--credentials COMMAND] [--key FILE] URL STORE",
 	.summary = "Brings a store back that was replicated: takes it over from where it was",
 	.help = "URL is that of 'offload remote add'; STORE a directory that is empty or missing.\n"
 		"The host that has the store, if it still runs, writes no more from then on: its\n"

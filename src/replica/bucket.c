@@ -8,12 +8,14 @@ struct ofs_bucket {
 	struct ofs_s3 *s3;
 };
 
-int ofs_remote_access_parse(const char *location, const char *credentials, struct ofs_error *err,
-		     struct ofs_remote_access *ret)
+int ofs_remote_access_parse(const char *location, const char *credentials, const char *key,
+			    struct ofs_error *err, struct ofs_remote_access *ret)
 {
 	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access remote = { 0 };
 	int r = ofs_location_parse(location, err, &remote.location);
 
+	if (r == 0 && key && *key)
+		r = ofs_seal_key_load(*key == '/' ? key : NULL, key, err, &remote.key);
 	if (r < 0)
 		return r;
 	remote.credentials = credentials && *credentials ? ofs_strdup(credentials) : NULL;
@@ -25,6 +27,7 @@ void ofs_remote_access_finish(struct ofs_remote_access *r)
 {
 	ofs_location_finish(&r->location);
 	free(r->credentials);
+	ofs_seal_key_destroy(r->key);
 	*r = (struct ofs_remote_access){ 0 };
 }
 
@@ -60,17 +63,37 @@ struct ofs_s3 *ofs_bucket_s3(struct ofs_bucket *b)
 int ofs_bucket_create(struct ofs_bucket *b, const char *key, const void *data, size_t len,
 		      struct ofs_error *err)
 {
-	return ofs_s3_create(b->s3, key, data, len, err);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf sealed = OFS_BUF_INIT;
+	int r;
+
+	if (!b->remote->key)
+		return ofs_s3_create(b->s3, key, data, len, err);
+	r = ofs_seal(b->remote->key, key, data, len, &sealed);
+	return r < 0 ? ofs_error_set(err, -r, "%s cannot be sealed: %s", key, strerror(-r))
+		     : ofs_s3_create(b->s3, key, sealed.data, sealed.len, err);
 }
 
 int ofs_bucket_get(struct ofs_bucket *b, const char *key, size_t max, struct ofs_buf *ret,
 		   struct ofs_error *err)
 {
-	return ofs_s3_get(b->s3, key, max, ret, err);
+	int r = ofs_s3_get(b->s3, key, (size_t)ofs_sealed_size(max), ret, err);
+
+	return r < 0 ? r : ofs_unseal(b->remote->key, key, ret, err);
 }
 
-int ofs_bucket_get_range(struct ofs_bucket *b, const char *key, uint64_t off, size_t len, void *buf,
-			 struct ofs_error *err)
+int ofs_bucket_get_range(struct ofs_bucket *b, const char *key, uint64_t size, uint64_t off,
+			 size_t len, void *buf, struct ofs_error *err)
 {
-	return ofs_s3_get_range(b->s3, key, off, len, buf, err);
+	OFS_FREE uint8_t *sealed = NULL;
+	uint64_t at, n;
+	int r;
+
+	if (!b->remote->key)
+		return ofs_s3_get_range(b->s3, key, off, len, buf, err);
+	ofs_sealed_range(size, off, len, &at, &n);
+	sealed = malloc(n);
+	if (!sealed)
+		return -ENOMEM;
+	r = ofs_s3_get_range(b->s3, key, at, n, sealed, err);
+	return r < 0 ? r : ofs_unseal_range(b->remote->key, key, size, off, len, sealed, buf, err);
 }

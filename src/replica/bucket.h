@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The objects of a remote as the rest of this folder sees them: by whole content or a range of it.
- * Names, errors and what is tried again are those of remote/s3.h.
+ * The objects of a remote as the rest of this folder sees them: by whole content or a range of it,
+ * in clear where there is a key to unseal them. Names and errors are those of remote/s3.h and
+ * remote/sealing.h.
  */
 #pragma once
 
 #include "remote/location.h"
 #include "remote/s3.h"
+#include "remote/sealing.h"
 
 /* How to get at a remote; owns what it points to. */
 struct ofs_remote_access {
 	struct ofs_location location;
 	char *credentials; /* a command, or NULL */
+	struct ofs_seal_key *key; /* NULL: objects are in clear */
 };
 
 /*
- * `location` is a text as of ofs_location_parse(), `credentials` a command or NULL. -EINVAL: `err`
- * says what is wrong.
+ * `location` is a text as of ofs_location_parse(), `credentials` a command, `key` the absolute path
+ * of a file or else a command (see ofs_seal_key_load()); either may be NULL or "". -EINVAL and
+ * others: `err` says what is wrong.
  */
-int ofs_remote_access_parse(const char *location, const char *credentials, struct ofs_error *err,
-		     struct ofs_remote_access *ret);
+int ofs_remote_access_parse(const char *location, const char *credentials, const char *key,
+			    struct ofs_error *err, struct ofs_remote_access *ret);
 void ofs_remote_access_finish(struct ofs_remote_access *r);
 
 struct ofs_bucket; /* for one thread at a time */
@@ -36,5 +40,6 @@ int ofs_bucket_create(struct ofs_bucket *b, const char *key, const void *data, s
 		      struct ofs_error *err);
 int ofs_bucket_get(struct ofs_bucket *b, const char *key, size_t max, struct ofs_buf *ret,
 		   struct ofs_error *err);
-int ofs_bucket_get_range(struct ofs_bucket *b, const char *key, uint64_t off, size_t len, void *buf,
-			 struct ofs_error *err);
+/* `size` is that of the whole content. */
+int ofs_bucket_get_range(struct ofs_bucket *b, const char *key, uint64_t size, uint64_t off,
+			 size_t len, void *buf, struct ofs_error *err);

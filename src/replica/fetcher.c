@@ -74,7 +74,7 @@ int ofs_fetcher_get(void *arg, const struct ofs_index_object *object, uint64_t a
 	if (r == 0) {
 		for (int i = 0; i < TRIES; i++) {
 			f->requests++;
-			r = ofs_bucket_get_range(b, key, at, len, buf, &err);
+			r = ofs_bucket_get_range(b, key, object->size, at, len, buf, &err);
 			if (r != -EAGAIN)
 				break;
 		}

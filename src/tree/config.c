@@ -127,11 +127,13 @@ static const struct ofs_ini_key keys[] = {
 	TEXT("remote",
 		"Replicate to object storage: s3://BUCKET/PREFIX?endpoint=URL"),
 	TEXT("remote_credentials",
-		"A command that prints credentials, as AWS's credential_process"),
+		"A command that prints credentials for it"),
+	TEXT("replicate_key",
+		"Seal objects there: a key file, or a command"),
 	NUMBER("replicate_every", MS, 0, HOUR_MS, 5000, "fsync",
-		"Send what is new so often; fsync: it also waits for that"),
+		"Send what is new so often"),
 	NUMBER("local_max", MIB, 1, 1 << 30, 0, "unlimited",
-		"Size of sealed content on this disk; the remote has the rest"),
+		"Keep so much content here; the remote has the rest"),
 	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
 	WORD("hide_working", switches,
@@ -317,6 +319,7 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 		ofs_promote_parse_when(when, &ret->promote_reads, NULL);
 	ret->remote = get_text(c, GENERAL, "remote");
 	ret->remote_credentials = get_text(c, GENERAL, "remote_credentials");
+	ret->replicate_key = get_text(c, GENERAL, "replicate_key");
 	ret->replicate_on_sync = !ofs_config_get(c, "replicate_every");
 	ret->replicate_ms = ret->replicate_on_sync ? 5000
 						   : (uint32_t)ofs_config_get(c, "replicate_every");

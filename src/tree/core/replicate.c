@@ -26,7 +26,8 @@ int ofs_replicate_open(struct ofs_tree *t, const char *store, const struct ofs_t
 	if (!opts->remote || !*opts->remote)
 		return 0;
 	rep = t->replicate = ofs_alloc(sizeof(*rep));
-	r = ofs_remote_access_parse(opts->remote, opts->remote_credentials, err, &rep->remote);
+	r = ofs_remote_access_parse(opts->remote, opts->remote_credentials, opts->replicate_key, err,
+				    &rep->remote);
 	if (r == 0)
 		r = ofs_replicator_create(t->store, &rep->remote, &set, err, &rep->replicator);
 	if (r == 0)
