@@ -133,7 +133,7 @@ static const struct ofs_ini_key keys[] = {
 	NUMBER("replicate_every", MS, 0, HOUR_MS, 5000, "fsync",
 		"Send what is new so often"),
 	NUMBER("local_max", MIB, 1, 1 << 30, 0, "unlimited",
-		"Keep so much content here; the remote has the rest"),
+		"Keep so much content here; the remote has all"),
 	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
 	WORD("hide_working", switches,
