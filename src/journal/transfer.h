@@ -31,5 +31,8 @@ int ofs_journal_import(int dirfd, const uint8_t uuid[16], ofs_lsn segment, ofs_l
 int ofs_journal_import_data(int dirfd, const uint8_t uuid[16], ofs_lsn segment,
 			    const struct ofs_journal_data *data, const void *bytes);
 
+/* Removes the segments that lie wholly before `lsn`; UINT64_MAX: all. */
+int ofs_journal_drop(int dirfd, ofs_lsn lsn);
+
 /* The first LSN of the segment that holds `pos`. -ENOENT: the log begins after it. */
 int ofs_journal_segment_of(int dirfd, ofs_lsn pos, ofs_lsn *ret);

@@ -182,6 +182,7 @@ static int fetch(struct rebuild *rb, struct ofs_error *err)
 {
 	const struct ofs_manifest_target to = { .index_fd = rb->index_fd,
 						.journal_fd = rb->journal_fd,
+						.drafts = true,
 						.progress = rb->set->progress,
 						.arg = rb->set->arg };
 	OFS_FREE char *index = ofs_format("%s/index.db", rb->temporary);

@@ -21,7 +21,6 @@
 #define LOG_HELD (UINT64_C(256) << 20) /* that are kept for a remote that cannot be reached */
 #define CHECKPOINT_OBJECTS 60 /* of the log, after which a checkpoint is made */
 #define CHECKPOINT_BYTES (UINT64_C(64) << 20)
-#define BROUGHT_MAX (UINT64_C(8) << 20) /* after which the bound of packs is looked at */
 
 #define DEPOSED "another host has taken the store over: 'offload salvage' finds what it lacks"
 
@@ -34,8 +33,6 @@ struct ofs_replicator {
 	uint64_t local_max;
 	struct ofs_fetcher *fetcher;
 	atomic_bool cancel; /* requests of the thread end */
-	atomic_uint_fast64_t brought; /* since packs were last brought below their bound */
-	_Atomic uint64_t durable, local; /* see ofs_store_evict_frames() */
 
 	pthread_t thread;
 	bool runs;
@@ -62,27 +59,6 @@ struct ofs_replicator {
 	int failure; /* why nothing is sent any more: -ESTALE, -EOPNOTSUPP; 0: it is */
 	struct ofs_replication_status status;
 };
-
-/* ---- content on this disk */
-
-static int get_object(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
-		      size_t len)
-{
-	struct ofs_replicator *rp = arg;
-	int r;
-
-	/* Whoever brings something makes room for it. */
-	if (rp->local_max && (rp->brought += len) >= BROUGHT_MAX) {
-		uint64_t left;
-
-		rp->brought = 0;
-		if (ofs_store_evict_frames(rp->store, rp->local_max - rp->local_max / 4,
-					   rp->durable, &left) == 0)
-			rp->local = left;
-	}
-	r = ofs_fetcher_get(rp->fetcher, object, at, buf, len);
-	return r;
-}
 
 /* See ofs_store_bound_packs(): waits until the thread has tried to make room. */
 static void make_room(void *arg)
@@ -216,7 +192,8 @@ static int send_checkpoint(struct ofs_replicator *rp,
 	rp->objects = 0;
 	rp->bytes = 0;
 	rp->state.checkpoint = rp->out.newest;
-	rp->state.durable = rp->durable = rp->out.durable;
+	rp->state.durable = rp->out.durable;
+	ofs_fetcher_set_durable(rp->fetcher, rp->out.durable);
 	*ret_lsn = rq.lsn;
 	pthread_mutex_lock(&rp->lock);
 	rp->status.checkpoint_at = ofs_clock_wall();
@@ -244,19 +221,6 @@ static int send_base(struct ofs_replicator *rp, struct ofs_error *err)
 	base.from = rp->state.at.lsn;
 	base.checkpoint = rp->out.newest;
 	return send_link(rp, &base, err);
-}
-
-static int evict(struct ofs_replicator *rp, struct ofs_error *err)
-{
-	uint64_t left;
-	int r;
-
-	if (!rp->local_max)
-		return 0;
-	r = ofs_store_evict_frames(rp->store, rp->local_max - rp->local_max / 4, rp->durable, &left);
-	if (r == 0)
-		rp->local = left;
-	return r < 0 ? ofs_error_set(err, -r, "content cannot be given back: %s", strerror(-r)) : 0;
 }
 
 /* Once connected, one round: all that is new. */
@@ -370,8 +334,11 @@ static int do_round(struct ofs_replicator *rp, const struct round *round, struct
 
 	if (r == 0)
 		r = send_all(rp, round->checkpoint, err);
-	if (r == 0)
-		r = evict(rp, err);
+	if (r == 0) {
+		r = ofs_fetcher_evict(rp->fetcher);
+		if (r < 0)
+			ofs_error_set(err, -r, "content cannot be given back: %s", strerror(-r));
+	}
 	if (r == -ESTALE) {
 		ofs_store_depose(rp->store, DEPOSED);
 		log_reached(rp, &rp->state.at);
@@ -467,10 +434,11 @@ int ofs_replicator_create(struct ofs_store *s, const struct ofs_remote_access *r
 	rp->out.store = s;
 	rp->out.dirfd = rp->dirfd;
 	rp->reached = rp->state.based ? rp->state.at.lsn : 0;
-	rp->durable = rp->out.durable = rp->state.durable;
+	rp->out.durable = rp->state.durable;
+	ofs_fetcher_set_durable(rp->fetcher, rp->out.durable);
 	if (rp->state.at.epoch)
 		ofs_store_hold_log(s, rp->state.at.lsn, LOG_HELD);
-	ofs_store_set_objects(s, get_object, rp);
+	ofs_fetcher_attach(rp->fetcher, s, set->local_max);
 	if (rp->state.deposed) {
 		ofs_store_depose(s, DEPOSED);
 		rp->status.phase = OFS_REPLICATION_DEPOSED;
@@ -555,16 +523,16 @@ void ofs_replicator_push(struct ofs_replicator *rp)
 void ofs_replicator_status(struct ofs_replicator *rp, struct ofs_replication_status *ret)
 {
 	ofs_lsn end = ofs_store_log_end(rp->store);
-	uint64_t requests, bytes;
+	struct ofs_fetcher_counts fetched;
 
-	ofs_fetcher_count(rp->fetcher, &requests, &bytes);
+	ofs_fetcher_count(rp->fetcher, &fetched);
 	OFS_LOCKED(&rp->lock);
 	*ret = rp->status;
 	ret->pending = end - OFS_MIN(end, rp->reached);
-	ret->reads += requests;
-	ret->brought = bytes;
-	ret->local = rp->local;
-	ret->local_max = rp->local_max;
+	ret->reads += fetched.requests;
+	ret->brought = fetched.bytes;
+	ret->local = fetched.local;
+	ret->local_max = fetched.local_max;
 }
 
 const char *ofs_replication_phase_name(enum ofs_replication_phase phase)
