@@ -15,6 +15,8 @@
 #define TIMEOUT (60 * OFS_NS_PER_S) /* of one request */
 #define SYNC_TIMEOUT (30 * OFS_NS_PER_S) /* of an fsync that waits for the remote */
 #define ROOM_TIMEOUT (10 * OFS_NS_PER_S) /* of the sealer, while packs take too much of this disk */
+#define TOGETHER (OFS_NS_PER_S / 2) /* what is logged so soon after the first change goes with it */
+#define IDLE_MAX (600 * OFS_NS_PER_S) /* then it is looked whether there is garbage */
 #define RETRY_MIN (OFS_NS_PER_S / 2)
 #define RETRY_MAX (30 * OFS_NS_PER_S)
 #define LOG_OBJECT ((size_t)16 << 20) /* bytes of the log in one object */
@@ -55,6 +57,10 @@ struct ofs_replicator {
 	uint64_t pushes; /* that were asked for */
 	uint64_t rounds; /* that ended, and how the last one did */
 	int outcome;
+	int64_t ended_at; /* the last one, on the monotonic clock, as the next two */
+	int64_t sent_at; /* the last one that had something to send */
+	int64_t changed_at; /* when something was logged since then; 0: nothing was */
+	int64_t retry; /* the pause after one that failed */
 	ofs_lsn reached; /* the remote has the log up to there */
 	int failure; /* why nothing is sent any more: -ESTALE, -EOPNOTSUPP; 0: it is */
 	struct ofs_replication_status status;
@@ -276,7 +282,8 @@ struct round {
 	bool checkpoint;
 	bool crowded;
 	uint64_t pushes;
-	int64_t began;
+	int64_t began; /* wall clock */
+	ofs_lsn reached;
 };
 
 /* Tells everybody how the round has ended. */
@@ -308,24 +315,55 @@ static void end_round(struct ofs_replicator *rp, const struct round *round, int 
 	}
 	rp->rounds++;
 	rp->outcome = r;
+	rp->ended_at = ofs_clock_monotonic();
+	rp->retry = r < 0 ? OFS_MIN(OFS_MAX(2 * rp->retry, RETRY_MIN), RETRY_MAX) : 0;
+	if (rp->reached != round->reached)
+		rp->sent_at = rp->ended_at;
 	pthread_cond_broadcast(&rp->done);
 }
 
-/* Sleeps until the next round; false: there is none. */
-static bool begin_round(struct ofs_replicator *rp, int64_t pause, struct round *ret)
+/* Somebody has changed something; locks of the store are held. */
+static void note_change(void *arg)
 {
-	int64_t until = ofs_clock_monotonic() + pause;
+	struct ofs_replicator *rp = arg;
 
 	OFS_LOCKED(&rp->lock);
-	while (!rp->stop && !(rp->urgent && rp->outcome == 0))
-		if (!ofs_cond_wait_until(&rp->wake, &rp->lock, until))
-			break;
+	rp->changed_at = ofs_clock_monotonic();
+	pthread_cond_signal(&rp->wake);
+}
+
+/* When the next round begins, if nobody is in a hurry; with the lock. */
+static int64_t next_round(const struct ofs_replicator *rp)
+{
+	if (rp->outcome < 0)
+		return rp->ended_at + rp->retry;
+	if (rp->changed_at)
+		return OFS_MAX(rp->changed_at + OFS_MIN(rp->every, TOGETHER),
+			       rp->sent_at + rp->every);
+	return rp->ended_at + IDLE_MAX;
+}
+
+/* Sleeps until the next round; false: there is none. */
+static bool begin_round(struct ofs_replicator *rp, struct round *ret)
+{
+	bool stop;
+
+	pthread_mutex_lock(&rp->lock);
+	while (!rp->stop && !(rp->urgent && rp->outcome == 0) &&
+	       ofs_clock_monotonic() < next_round(rp))
+		ofs_cond_wait_until(&rp->wake, &rp->lock, next_round(rp));
 	rp->urgent = false;
+	rp->changed_at = 0;
 	*ret = (struct round){ .checkpoint = rp->crowded || rp->pushes > rp->status.pushes,
 			       .crowded = rp->crowded,
 			       .pushes = rp->pushes,
-			       .began = ofs_clock_wall() };
-	return !rp->stop;
+			       .began = ofs_clock_wall(),
+			       .reached = rp->reached };
+	stop = rp->stop;
+	pthread_mutex_unlock(&rp->lock);
+	/* Before it is looked at: what comes later is told. */
+	ofs_store_watch_log(rp->store, note_change, rp);
+	return !stop;
 }
 
 static int do_round(struct ofs_replicator *rp, const struct round *round, struct ofs_error *err)
@@ -351,18 +389,15 @@ static int do_round(struct ofs_replicator *rp, const struct round *round, struct
 static void *run(void *arg)
 {
 	struct ofs_replicator *rp = arg;
-	int64_t retry = RETRY_MIN, pause = 0;
 	struct round round;
 	int r = 0;
 
 	ofs_thread_give_way();
-	while (!is_final(r) && begin_round(rp, pause, &round)) {
+	while (!is_final(r) && begin_round(rp, &round)) {
 		struct ofs_error err = { "" };
 
 		r = do_round(rp, &round, &err);
 		end_round(rp, &round, r, &err);
-		pause = r < 0 ? retry : rp->every;
-		retry = r < 0 ? OFS_MIN(2 * retry, RETRY_MAX) : RETRY_MIN;
 	}
 	return NULL;
 }
@@ -455,6 +490,7 @@ int ofs_replicator_start(struct ofs_replicator *rp)
 	if (rp->failure)
 		return 0;
 	rp->status.phase = OFS_REPLICATION_CONNECTING;
+	rp->urgent = true;
 	r = ofs_thread_start(&rp->thread, "replicator", run, rp);
 	rp->runs = r == 0;
 	if (r < 0)
@@ -492,6 +528,7 @@ void ofs_replicator_stop(struct ofs_replicator *rp, int64_t wait)
 	pthread_cond_broadcast(&rp->done);
 	pthread_mutex_unlock(&rp->lock);
 	pthread_join(rp->thread, NULL);
+	ofs_store_watch_log(rp->store, NULL, NULL);
 	rp->runs = false;
 }
 
@@ -529,6 +566,8 @@ void ofs_replicator_status(struct ofs_replicator *rp, struct ofs_replication_sta
 	OFS_LOCKED(&rp->lock);
 	*ret = rp->status;
 	ret->pending = end - OFS_MIN(end, rp->reached);
+	if (!ret->pending && ret->phase == OFS_REPLICATION_CURRENT)
+		ret->complete_at = ofs_clock_wall();
 	ret->reads += fetched.requests;
 	ret->brought = fetched.bytes;
 	ret->local = fetched.local;

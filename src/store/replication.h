@@ -44,11 +44,15 @@ void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(vo
 			   void *arg);
 
 /*
- * Brings all content here that is not. `progress` is called now and then with how many bytes of
- * content of how many it has looked at. -EIO: some cannot be had.
+ * Reads all frames, and brings those that are not here. `progress` is called now and then with how
+ * many bytes of content of how many that were. `problem` (may be NULL) is told what an object should
+ * have and does not, with why; without it that is an error. What is damaged here and in no object is
+ * none of its business.
  */
 int ofs_store_bring_all(struct ofs_store *s,
-			void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg);
+			void (*progress)(void *arg, uint64_t done, uint64_t total),
+			void (*problem)(void *arg, const struct ofs_index_object *object, int error),
+			void *arg);
 
 /* Forgets all objects: content that is not here is lost, and another remote gets everything. */
 int ofs_store_forget_objects(struct ofs_store *s);
@@ -72,6 +76,12 @@ int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *ar
 
 /* The end of the log now. */
 ofs_lsn ofs_store_log_end(struct ofs_store *s);
+
+/*
+ * Calls `fn` when the next record is logged, once, with locks held: it may only wake somebody. NULL:
+ * no more.
+ */
+void ofs_store_watch_log(struct ofs_store *s, void (*fn)(void *arg), void *arg);
 
 /*
  * Keeps the log from `lsn` on (0: nothing), though the store does not need it, up to `max` bytes
