@@ -198,7 +198,7 @@ static int recover_pass(struct recover *re)
 	struct place next;
 	int r = re->pos == re->rc->start ? recover_check_start(re) : 0;
 
-	if (r == 0)
+	if (r == 0 && !re->rc->reader->strict)
 		r = recover_judge(re, re->pos, &next);
 	re->torn = !r;
 	if (r <= 0)
@@ -227,7 +227,7 @@ static int recover_replay_record(struct recover *re, const struct ofs_segment *s
 	if (!mended)
 		body = moved;
 	if (!whole) {
-		r = recover_judge(re, re->pos, &next);
+		r = re->rc->reader->strict ? 0 : recover_judge(re, re->pos, &next);
 		re->torn = !r;
 		if (r <= 0)
 			return r;
@@ -286,14 +286,15 @@ static int recover_step(struct recover *re, const struct ofs_segment *next)
 	const struct ofs_segment *s = recover_segment(re, re->at);
 	char name[OFS_SEGMENT_NAME_SIZE], after[OFS_SEGMENT_NAME_SIZE];
 
-	if (next->sound && next->prev != s->first) {
+	if (next->sound && next->prev != s->first && !re->rc->reader->strict) {
 		ofs_segment_name(s->first, name);
 		ofs_segment_name(next->first, after);
 		return ofs_error_set(re->rc->err, EUCLEAN,
 				     "a journal segment between '%s' and '%s' is missing", name,
 				     after);
 	}
-	if (!next->sound || (re->pos < next->first && !(next->leaps && re->pos == s->end)))
+	if (!next->sound || next->prev != s->first ||
+	    (re->pos < next->first && !(next->leaps && re->pos == s->end)))
 		return recover_pass(re);
 	re->at++;
 	re->pos = next->first + OFS_SEGMENT_HEADER;

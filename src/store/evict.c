@@ -5,10 +5,13 @@
  */
 #include "store/cycle.h"
 
+#include "pack/frame.h"
 #include "pack/pack_use.h"
 #include "store/read.h"
 #include "store/replication.h"
 #include "store/store_state.h"
+
+#define LOOKED_AFTER 8 /* parts that were emptied, for what is left */
 
 struct part {
 	uint32_t pack;
@@ -95,6 +98,50 @@ static int evict_part(struct ofs_store *s, const struct part *p, uint64_t durabl
 	return r;
 }
 
+/*
+ * A follower has nothing that is not elsewhere, and dead frames that its index does not know any
+ * more: all of the part goes, but for a frame that begins before it, and with one that ends after
+ * it.
+ */
+static int empty_part(struct ofs_store *s, const struct part *p)
+{
+	uint64_t from = p->off, to = p->off + OFS_PACK_PART;
+	struct frame_list l = { 0 };
+	int r = ofs_index_list_frames_at(s->index, p->pack,
+					 from - OFS_MIN(from, (uint64_t)OFS_FRAME_STORED_MAX), to,
+					 note_frame, &l);
+
+	for (size_t i = 0; i < l.n; i++) {
+		uint64_t end = l.at[i].off + l.at[i].stored;
+
+		if (l.at[i].off < p->off)
+			from = OFS_MAX(from, end);
+		else
+			to = OFS_MAX(to, end);
+	}
+	free(l.at);
+	if (r < 0 || from >= to)
+		return r;
+	pthread_rwlock_wrlock(&s->reclaim);
+	r = ofs_packset_punch(s->packs, p->pack, from, to - from);
+	pthread_rwlock_unlock(&s->reclaim);
+	return r;
+}
+
+/* The same by parts that are emptied, where nobody knows how much was in them. */
+static int empty_parts(struct ofs_store *s, const struct part_list *l, uint64_t keep,
+		       uint64_t *used)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->n && r == 0 && *used > keep; i++) {
+		r = empty_part(s, &l->at[i]);
+		if (r == 0 && (i % LOOKED_AFTER == LOOKED_AFTER - 1 || i + 1 == l->n))
+			r = ofs_packset_disk_usage(s->packs, used);
+	}
+	return r;
+}
+
 /* One pass; *used is what packs take, and then about what they take afterwards. */
 static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *used)
 {
@@ -103,7 +150,9 @@ static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t 
 
 	if (l.n)
 		qsort(l.at, l.n, sizeof(*l.at), part_compare);
-	for (size_t i = 0; i < l.n && r == 0 && *used > keep; i++) {
+	if (r == 0 && s->follow)
+		r = empty_parts(s, &l, keep, used);
+	for (size_t i = 0; i < l.n && r == 0 && *used > keep && !s->follow; i++) {
 		uint64_t freed = 0;
 
 		r = evict_part(s, &l.at[i], durable, &freed);

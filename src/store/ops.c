@@ -97,7 +97,7 @@ uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t count)
 	have -= OFS_MIN(have, count);
 	ofs_store_set_refs(s, ino, have);
 	/* An unlinked inode is dirty or an orphan; either way it is in memory. */
-	n = have ? NULL : ofs_map_get(&s->inodes, ino);
+	n = have || s->replaying ? NULL : ofs_map_get(&s->inodes, ino);
 	if (n && !n->row.nlink && !n->gone)
 		ofs_store_drop_inode(s, n);
 	return have;

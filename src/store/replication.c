@@ -290,6 +290,10 @@ int ofs_store_put_object(struct ofs_store *s, const struct ofs_index_object *obj
 {
 	int r;
 
+	if (s->follow) {
+		ofs_away_add(s, object, extents, n);
+		return 0;
+	}
 	OFS_LOCKED(&s->cycle);
 	r = ofs_index_begin(s->index);
 	if (r < 0)
