@@ -25,6 +25,7 @@
 #include <offloadfs/export.h>
 
 struct ofs_tree;
+struct ofs_store;
 
 /**
  * A node: a real inode (its number is the inode number for ever) or a virtual one (a slice, refs/).
@@ -50,6 +51,11 @@ struct ofs_tree_events {
 	 * call whose change it follows from; it may only take note of it.
 	 */
 	void (*release)(void *arg, ofs_node node, ofs_node parent, const char *name);
+	/**
+	 * The content of the file `node`, or the entries of the directory, and its attributes are
+	 * no longer what was read. Only in a tree that follows another one; as `release`.
+	 */
+	void (*content_changed)(void *arg, ofs_node node);
 	void *arg;
 };
 
@@ -110,6 +116,19 @@ struct ofs_tree_options {
 	 * copied to $TMPDIR.
 	 */
 	bool read_only;
+	/**
+	 * The store is a copy of one that another host changes, and changes with it: what would
+	 * change the tree is -EROFS. Only a search index is written, and what is read of content
+	 * that lies elsewhere.
+	 */
+	bool follow;
+	/**
+	 * Called when the store is open and nothing has been read of it yet, for the layers that
+	 * take it further; may be NULL. An error ends ofs_tree_open(). What they do with a store
+	 * that follows another one begins after that has returned, and ends before ofs_tree_close().
+	 */
+	int (*opened)(void *arg, struct ofs_store *store, struct ofs_error *err);
+	void *opened_arg;
 	/** Seal in the background. Without it, what is quiet is sealed when the tree is closed. */
 	bool background;
 	/**

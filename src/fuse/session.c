@@ -36,6 +36,13 @@ static void on_release(void *arg, ofs_node node, ofs_node parent, const char *na
 	ofs_notify_release(s->serving.notify, node, parent, name);
 }
 
+static void on_content_changed(void *arg, ofs_node node)
+{
+	struct ofs_session *s = arg;
+
+	ofs_notify_content(s->serving.notify, node);
+}
+
 /* Ends the loop once no notification that waits for requests is on its way to the kernel. */
 static void on_signal(void *arg)
 {
@@ -131,6 +138,7 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 	tree.events = (struct ofs_tree_events){
 		.attr_changed = on_attr_changed,
 		.release = on_release,
+		.content_changed = on_content_changed,
 		.arg = s,
 	};
 	return ofs_tree_open(o->store, &tree, err, &s->serving.tree);

@@ -137,6 +137,22 @@ void ofs_store_note_tokens(struct ofs_store *s, uint64_t ino, uint64_t version, 
 		ofs_store_touch(s, n);
 }
 
+void ofs_store_note_hash(struct ofs_store *s, uint64_t ino, uint64_t version,
+			 const struct ofs_content_hash *hash)
+{
+	struct ofs_inode *n;
+
+	OFS_LOCKED(&s->lock);
+	n = s->follow ? ofs_map_get(&s->inodes, ino) : NULL;
+	if (!n || n->gone || n->version != version || n->row.has_sha)
+		return;
+	n->row.has_sha = true;
+	memcpy(n->row.sha, hash->sha, sizeof(n->row.sha));
+	n->row.lines = hash->lines;
+	/* It stays in memory. */
+	ofs_store_touch(s, n);
+}
+
 static int try_create(struct ofs_store *s, uint64_t parent, const char *name,
 		      const struct ofs_create *what, struct ofs_attr *ret)
 {

@@ -173,6 +173,13 @@ int ofs_store_count_region(struct ofs_store *s, uint64_t dir, struct ofs_region_
  */
 void ofs_store_note_tokens(struct ofs_store *s, uint64_t ino, uint64_t version, uint64_t tokens);
 
+/*
+ * The same of the hash and the newlines of all of it; of a follower, which seals nothing, and until
+ * the content is another.
+ */
+void ofs_store_note_hash(struct ofs_store *s, uint64_t ino, uint64_t version,
+			 const struct ofs_content_hash *hash);
+
 /* Gives back the memory that looking at many inodes has filled. */
 void ofs_store_relax(struct ofs_store *s);
 

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What a store exports, and another directory in which it is put together. */
+/*
+ * What a store exports, and another directory in which it is put together. To be included after the
+ * fixture that has `dir` and the store `s`.
+ */
 #pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "journal/transfer.h"
 #include "store/replication.h"
-#include "test_store_fixture.h"
 
 #define OBJECTS_MAX 8
 
@@ -18,11 +25,9 @@ static struct ofs_index_extent late[256]; /* of frames that the snapshot names a
 static size_t nlate;
 static uint32_t pages_copied;
 
-static inline void setup_both(void)
+static inline void make_other(void)
 {
-	setup();
 	snprintf(other, sizeof(other), "%s/other", dir);
-	open_store();
 	cr_assert_eq(mkdir(other, 0700), 0);
 	other_fd = open(other, O_RDONLY | O_DIRECTORY);
 	cr_assert_eq(mkdirat(other_fd, "journal", 0700) + mkdirat(other_fd, "packs", 0700), 0);
@@ -31,9 +36,8 @@ static inline void setup_both(void)
 	cr_assert_geq(index_fd, 0);
 }
 
-static inline void teardown_both(void)
+static inline void close_other(void)
 {
-	teardown();
 	close(other_fd);
 	close(journal_fd);
 	close(index_fd);
@@ -138,13 +142,47 @@ static inline void copy_log(ofs_lsn from)
 	cr_assert_eq(from, ofs_store_log_end(s));
 }
 
-static inline uint64_t lookup(uint64_t parent, const char *name)
-{
-	struct ofs_attr attr;
-	int r = ofs_store_lookup(s, parent, name, &attr);
+/* ---- a follower */
 
-	if (r < 0)
-		return 0;
-	ofs_store_forget(s, attr.ino, 1);
-	return attr.ino;
+static struct ofs_store *follower;
+static ofs_lsn reached; /* up to where the log was imported */
+
+/* A copy of the index takes the name; the log goes on at what it returns. */
+static inline ofs_lsn bring_index(bool changed, uint32_t number)
+{
+	char command[400];
+	ofs_lsn from;
+
+	snprintf(command, sizeof(command), "cd %s && { cp index.db new || : >new; } 2>/dev/null",
+		 other);
+	cr_assert_eq(system(command), 0);
+	close(index_fd);
+	index_fd = openat(other_fd, "new", O_RDWR);
+	from = copy_snapshot(changed, number);
+	cr_assert_eq(renameat(other_fd, "new", other_fd, "index.db"), 0);
+	put_late(NULL, number);
+	if (follower && nlate)
+		cr_assert_eq(ofs_store_put_object(follower,
+						  &(struct ofs_index_object){
+							  .epoch = 1,
+							  .number = number,
+							  .size = objects[number].len,
+						  },
+						  late, nlate),
+			     0);
+	return from;
+}
+
+static inline void import(ofs_lsn from, ofs_lsn to)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf log = OFS_BUF_INIT;
+	ofs_lsn segment;
+
+	for (; from < to; from = reached) {
+		log.len = 0;
+		cr_assert_eq(ofs_store_export_log(s, from, 50000, &log, &reached, &segment), 0);
+		cr_assert_eq(ofs_journal_import(journal_fd, ofs_store_uuid(s), segment, from,
+						log.data, log.len),
+			     0);
+	}
 }

@@ -8,10 +8,8 @@
 #include <offloadfs/tree.h>
 
 #include "base/thread.h"
+#include "test_store_fixture.h"
 #include "test_replication_fixture.h"
-
-static struct ofs_store *f; /* the follower; `s` is the writer */
-static ofs_lsn reached; /* up to where the log was imported */
 
 /* What the follower told. */
 struct told {
@@ -48,69 +46,32 @@ static void open_follower(void)
 					 .followed = note_followed };
 	struct ofs_error err = { "" };
 
-	cr_assert_eq(ofs_store_open(other, &how, &err, &f), 0, "%s", err.text);
-	ofs_store_set_objects(f, get_object, NULL);
+	cr_assert_eq(ofs_store_open(other, &how, &err, &follower), 0, "%s", err.text);
+	ofs_store_set_objects(follower, get_object, NULL);
 }
 
 static void close_follower(void)
 {
-	ofs_store_close(f);
-	f = NULL;
+	ofs_store_close(follower);
+	follower = NULL;
 }
 
 static void setup_follow(void)
 {
-	setup_both();
+	setup();
+	open_store();
+	make_other();
 	unlinkat(other_fd, "index.db", 0);
 }
 
 static void teardown_follow(void)
 {
 	close_follower();
-	teardown_both();
+	teardown();
+	close_other();
 }
 
 TestSuite(store_follow, .init = setup_follow, .fini = teardown_follow);
-
-/* A copy of the index takes the name; the log goes on at what it returns. */
-static ofs_lsn bring_index(bool changed, uint32_t number)
-{
-	char command[400];
-	ofs_lsn from;
-
-	snprintf(command, sizeof(command), "cd %s && { cp index.db new || : >new; } 2>/dev/null",
-		 other);
-	cr_assert_eq(system(command), 0);
-	close(index_fd);
-	index_fd = openat(other_fd, "new", O_RDWR);
-	from = copy_snapshot(changed, number);
-	cr_assert_eq(renameat(other_fd, "new", other_fd, "index.db"), 0);
-	put_late(NULL, number);
-	if (f && nlate)
-		cr_assert_eq(ofs_store_put_object(f,
-						  &(struct ofs_index_object){
-							  .epoch = 1,
-							  .number = number,
-							  .size = objects[number].len,
-						  },
-						  late, nlate),
-			     0);
-	return from;
-}
-
-static void import(ofs_lsn from, ofs_lsn to)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf log = OFS_BUF_INIT;
-	ofs_lsn segment;
-
-	for (; from < to; from = reached) {
-		log.len = 0;
-		cr_assert_eq(ofs_store_export_log(s, from, 50000, &log, &reached, &segment), 0);
-		cr_assert_eq(ofs_journal_import(journal_fd, ofs_store_uuid(s), segment, from,
-						log.data, log.len),
-			     0);
-	}
-}
 
 static int follow(void)
 {
@@ -118,7 +79,7 @@ static int follow(void)
 	int r;
 
 	import(reached, ofs_store_log_end(s));
-	r = ofs_store_follow(f, reached, &err);
+	r = ofs_store_follow(follower, reached, &err);
 	cr_assert(r == 0 || err.text[0]);
 	return r;
 }
@@ -129,20 +90,21 @@ static void start(void)
 	open_follower();
 	/* An object that came with it. */
 	if (nlate)
-		cr_assert_eq(ofs_store_put_object(
-				     f, &(struct ofs_index_object){ .epoch = 1, .number = 1 }, late,
-				     nlate),
-			     0);
+		cr_assert_eq(
+			ofs_store_put_object(follower,
+					     &(struct ofs_index_object){ .epoch = 1, .number = 1 },
+					     late, nlate),
+			0);
 }
 
 static bool reload(void)
 {
 	struct ofs_error err = { "" };
 	bool newer;
-	int r = ofs_store_reload(f, &newer, &err);
+	int r = ofs_store_reload(follower, &newer, &err);
 
 	cr_assert_eq(r, 0, "%s", err.text);
-	cr_assert_eq(ofs_store_log_end(f), reached);
+	cr_assert_eq(ofs_store_log_end(follower), reached);
 	return newer;
 }
 
@@ -169,7 +131,7 @@ static void expect_same_content(uint64_t ino, uint64_t size)
 	OFS_FREE uint8_t *b = ofs_alloc(size + 1);
 
 	cr_assert_eq(ofs_store_read(s, ino, a, size, 0), (ssize_t)size);
-	cr_assert_eq(ofs_store_read(f, ino, b, size, 0), (ssize_t)size, "inode %lu", ino);
+	cr_assert_eq(ofs_store_read(follower, ino, b, size, 0), (ssize_t)size, "inode %lu", ino);
 	cr_assert_eq(memcmp(a, b, size), 0, "inode %lu", ino);
 }
 
@@ -178,11 +140,11 @@ static void expect_same_xattrs(uint64_t ino)
 	char a[1024], b[1024], x[1024], y[1024];
 	ssize_t n = ofs_store_listxattr(s, ino, a, sizeof(a)), len;
 
-	cr_assert_eq(ofs_store_listxattr(f, ino, b, sizeof(b)), n);
+	cr_assert_eq(ofs_store_listxattr(follower, ino, b, sizeof(b)), n);
 	cr_assert_eq(memcmp(a, b, (size_t)n), 0);
 	for (const char *name = a; name < a + n; name += strlen(name) + 1) {
 		len = ofs_store_getxattr(s, ino, name, x, sizeof(x));
-		cr_assert_eq(ofs_store_getxattr(f, ino, name, y, sizeof(y)), len);
+		cr_assert_eq(ofs_store_getxattr(follower, ino, name, y, sizeof(y)), len);
 		cr_assert_eq(memcmp(x, y, (size_t)len), 0);
 	}
 }
@@ -192,7 +154,7 @@ static void expect_same_attr(uint64_t ino, struct ofs_attr *a)
 	struct ofs_attr b;
 
 	cr_assert_eq(ofs_store_getattr(s, ino, a), 0);
-	cr_assert_eq(ofs_store_getattr(f, ino, &b), 0);
+	cr_assert_eq(ofs_store_getattr(follower, ino, &b), 0);
 	cr_assert_eq(a->mode, b.mode);
 	cr_assert_eq(a->nlink, b.nlink);
 	cr_assert_eq(a->uid, b.uid);
@@ -210,7 +172,7 @@ static void expect_same_tree(uint64_t dir_ino)
 	struct ofs_attr attr;
 
 	cr_assert_eq(ofs_store_readdir(s, dir_ino, 0, false, take_name, a), 0);
-	cr_assert_eq(ofs_store_readdir(f, dir_ino, 0, false, take_name, b), 0);
+	cr_assert_eq(ofs_store_readdir(follower, dir_ino, 0, false, take_name, b), 0);
 	cr_assert_eq(a->n, b->n);
 	for (size_t i = 0; i < a->n; i++) {
 		cr_assert_str_eq(a->name[i], b->name[i]);
@@ -232,7 +194,7 @@ static void expect_same(void)
 
 	expect_same_tree(OFS_ROOT_INO);
 	cr_assert_eq(ofs_store_stats(s, &a), 0);
-	cr_assert_eq(ofs_store_stats(f, &b), 0);
+	cr_assert_eq(ofs_store_stats(follower, &b), 0);
 	cr_assert_eq(a.files, b.files);
 	cr_assert_eq(a.dirs, b.dirs);
 	cr_assert_eq(a.others, b.others);
@@ -246,17 +208,17 @@ static void expect_at_follower(uint64_t ino, size_t len, uint64_t seed)
 	OFS_FREE uint8_t *got = ofs_alloc(len);
 
 	fill_noise(want, len, seed);
-	cr_assert_eq(ofs_store_read(f, ino, got, len, 0), (ssize_t)len);
+	cr_assert_eq(ofs_store_read(follower, ino, got, len, 0), (ssize_t)len);
 	cr_assert_eq(memcmp(got, want, len), 0);
 }
 
 static int at_follower(uint64_t parent, const char *name)
 {
 	struct ofs_attr attr;
-	int r = ofs_store_lookup(f, parent, name, &attr);
+	int r = ofs_store_lookup(follower, parent, name, &attr);
 
 	if (r == 0)
-		ofs_store_forget(f, attr.ino, 1);
+		ofs_store_forget(follower, attr.ino, 1);
 	return r;
 }
 
@@ -334,19 +296,19 @@ Test(store_follow, nothing_is_written)
 	p = popen(command, "r");
 	cr_assert_not_null(fgets(before, sizeof(before), p));
 	pclose(p);
-	cr_assert_eq(ofs_store_create(f, OFS_ROOT_INO, "c", &what, &attr), -EROFS);
-	cr_assert_eq(ofs_store_write(f, a, "x", 1, 0), -EROFS);
-	cr_assert_eq(ofs_store_unlink(f, OFS_ROOT_INO, "a", NULL), -EROFS);
-	cr_assert_eq(ofs_store_setxattr(f, a, "user.x", "y", 1, 0), -EROFS);
-	cr_assert_eq(ofs_store_seal(f), -EROFS);
-	cr_assert_eq(ofs_store_sync(f), 0);
-	ofs_store_use(f, a);
+	cr_assert_eq(ofs_store_create(follower, OFS_ROOT_INO, "c", &what, &attr), -EROFS);
+	cr_assert_eq(ofs_store_write(follower, a, "x", 1, 0), -EROFS);
+	cr_assert_eq(ofs_store_unlink(follower, OFS_ROOT_INO, "a", NULL), -EROFS);
+	cr_assert_eq(ofs_store_setxattr(follower, a, "user.x", "y", 1, 0), -EROFS);
+	cr_assert_eq(ofs_store_seal(follower), -EROFS);
+	cr_assert_eq(ofs_store_sync(follower), 0);
+	ofs_store_use(follower, a);
 	expect_at_follower(a, 100000, 1);
-	cr_assert_eq(ofs_store_verify(f, &how, &counts), -EROFS);
+	cr_assert_eq(ofs_store_verify(follower, &how, &counts), -EROFS);
 	how.repair = false;
-	cr_assert_eq(ofs_store_verify(f, &how, &counts), 0);
+	cr_assert_eq(ofs_store_verify(follower, &how, &counts), 0);
 	cr_assert_eq(counts.problems, 0);
-	cr_assert_eq(ofs_store_evict_frames(f, 0, UINT64_MAX, &left), 0);
+	cr_assert_eq(ofs_store_evict_frames(follower, 0, UINT64_MAX, &left), 0);
 	gets = 0;
 	reload();
 	expect_at_follower(a, 100000, 1);
@@ -376,7 +338,7 @@ Test(store_follow, the_cache_is_emptied)
 	seal();
 	reached = bring_index(true, 2);
 	reload();
-	cr_assert_eq(ofs_store_evict_frames(f, 100000, UINT64_MAX, &left), 0);
+	cr_assert_eq(ofs_store_evict_frames(follower, 100000, UINT64_MAX, &left), 0);
 	cr_assert_leq(left, 100000, "%lu", left);
 	expect_at_follower(b, 2 * MIB, 2);
 }
@@ -387,7 +349,7 @@ Test(store_follow, what_is_told)
 	struct ofs_attr attr;
 
 	start();
-	cr_assert_eq(ofs_store_lookup(f, d, "b", &attr), 0);
+	cr_assert_eq(ofs_store_lookup(follower, d, "b", &attr), 0);
 	put_noise(a, 0, 100, 1);
 	cr_assert_eq(ofs_store_rename(s, d, "a", d, "b", 0, NULL), 0);
 	cr_assert_eq(ofs_store_unlink(s, d, "b", NULL), 0);
@@ -414,8 +376,8 @@ Test(store_follow, unlinked_and_held)
 	seal();
 	put_noise(mine, 0, 300000, 4);
 	start();
-	cr_assert_eq(ofs_store_lookup(f, OFS_ROOT_INO, "mine", &attr), 0);
-	cr_assert_eq(ofs_store_lookup(f, OFS_ROOT_INO, "held", &attr), 0);
+	cr_assert_eq(ofs_store_lookup(follower, OFS_ROOT_INO, "mine", &attr), 0);
+	cr_assert_eq(ofs_store_lookup(follower, OFS_ROOT_INO, "held", &attr), 0);
 	before = attr.version;
 	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "held", NULL), 0);
 	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "draft", NULL), 0);
@@ -425,7 +387,7 @@ Test(store_follow, unlinked_and_held)
 	expect_at_follower(held, 300000, 1);
 	expect_at_follower(mine, 300000, 4);
 	cr_assert_eq(at_follower(OFS_ROOT_INO, "held"), -ENOENT);
-	cr_assert_eq(ofs_store_hold(f, draft, &attr), -ENOENT);
+	cr_assert_eq(ofs_store_hold(follower, draft, &attr), -ENOENT);
 	/* To one that only the writer holds. */
 	put_noise(draft, 0, 2000, 5);
 	copy = make_in(OFS_ROOT_INO, "copy");
@@ -438,9 +400,9 @@ Test(store_follow, unlinked_and_held)
 	expect_same();
 	expect_at_follower(held, 300000, 1);
 	expect_at_follower(mine, 300000, 4);
-	cr_assert_eq(ofs_store_getattr(f, held, &attr), 0);
+	cr_assert_eq(ofs_store_getattr(follower, held, &attr), 0);
 	cr_assert_eq(attr.version, before);
-	cr_assert_eq(ofs_store_forget(f, held, 1), 0);
+	cr_assert_eq(ofs_store_forget(follower, held, 1), 0);
 	put_noise(held, 0, 1000, 6);
 	ofs_store_forget(s, held, 1);
 	put_noise(draft, 0, 2000, 7);
@@ -450,9 +412,9 @@ Test(store_follow, unlinked_and_held)
 	reached = bring_index(true, 3);
 	cr_assert_not(reload());
 	expect_at_follower(mine, 300000, 4);
-	cr_assert_eq(ofs_store_getattr(f, held, &attr), -ENOENT);
-	cr_assert_eq(ofs_store_getattr(f, draft, &attr), -ENOENT);
-	cr_assert_eq(ofs_store_forget(f, mine, 1), 0);
+	cr_assert_eq(ofs_store_getattr(follower, held, &attr), -ENOENT);
+	cr_assert_eq(ofs_store_getattr(follower, draft, &attr), -ENOENT);
+	cr_assert_eq(ofs_store_forget(follower, mine, 1), 0);
 	expect_same();
 }
 
@@ -464,8 +426,8 @@ Test(store_follow, contents_keep_their_versions)
 	seal();
 	draft = make_noise(OFS_ROOT_INO, "draft", 1000, 2);
 	start();
-	cr_assert_eq(ofs_store_lookup(f, OFS_ROOT_INO, "sealed", &a), 0);
-	cr_assert_eq(ofs_store_lookup(f, OFS_ROOT_INO, "draft", &b), 0);
+	cr_assert_eq(ofs_store_lookup(follower, OFS_ROOT_INO, "sealed", &a), 0);
+	cr_assert_eq(ofs_store_lookup(follower, OFS_ROOT_INO, "draft", &b), 0);
 	ntold = nchanged = 0;
 	seal();
 	import(reached, ofs_store_log_end(s));
@@ -473,15 +435,15 @@ Test(store_follow, contents_keep_their_versions)
 	cr_assert_not(reload());
 	cr_assert_eq(ntold, 0);
 	cr_assert_eq(nchanged, 1, "what was sealed takes another room");
-	cr_assert_eq(ofs_store_getattr(f, sealed, &after), 0);
+	cr_assert_eq(ofs_store_getattr(follower, sealed, &after), 0);
 	cr_assert_eq(after.version, a.version);
 	cr_assert_eq(after.held, 1);
-	cr_assert_eq(ofs_store_getattr(f, draft, &after), 0);
+	cr_assert_eq(ofs_store_getattr(follower, draft, &after), 0);
 	cr_assert_eq(after.version, b.version);
 	cr_assert(after.sealed);
 	put_noise(draft, 0, 10, 3);
 	cr_assert_eq(follow(), 0);
-	cr_assert_eq(ofs_store_getattr(f, draft, &after), 0);
+	cr_assert_eq(ofs_store_getattr(follower, draft, &after), 0);
 	cr_assert_neq(after.version, b.version);
 }
 
@@ -492,7 +454,7 @@ Test(store_follow, regions_are_counted)
 
 	start();
 	ofs_store_add_region(s, d);
-	ofs_store_add_region(f, d);
+	ofs_store_add_region(follower, d);
 	for (unsigned int i = 0; i < 4; i++) {
 		make_noise(d, (char[]){ (char)('b' + i), 0 }, 500, i);
 		put_noise(a, 0, 2000 + i, 2);
@@ -503,7 +465,7 @@ Test(store_follow, regions_are_counted)
 			cr_assert_not(reload());
 		}
 		cr_assert_eq(ofs_store_count_region(s, d, &x), 0);
-		cr_assert_eq(ofs_store_count_region(f, d, &y), 0);
+		cr_assert_eq(ofs_store_count_region(follower, d, &y), 0);
 		cr_assert_eq(x.files, y.files);
 		cr_assert_eq(x.bytes, y.bytes);
 		expect_same();
@@ -523,8 +485,8 @@ Test(store_follow, a_newer_state)
 	seal();
 	start();
 	expect_same();
-	cr_assert_eq(ofs_store_lookup(f, d, "gone", &attr), 0);
-	cr_assert_eq(ofs_store_lookup(f, d, "stays", &attr), 0);
+	cr_assert_eq(ofs_store_lookup(follower, d, "gone", &attr), 0);
+	cr_assert_eq(ofs_store_lookup(follower, d, "stays", &attr), 0);
 	remove_file(d, "gone", gone);
 	make_noise(d, "new", 5000, 3);
 	put_noise(stays, 0, 3000, 4);
@@ -537,11 +499,11 @@ Test(store_follow, a_newer_state)
 	reached = far;
 	make_noise(d, "draft", 700, 6);
 	import(far, ofs_store_log_end(s));
-	cr_assert_lt(ofs_store_follow(f, reached, &err), 0);
+	cr_assert_lt(ofs_store_follow(follower, reached, &err), 0);
 	cr_assert(reload());
 	expect_same();
 	expect_at_follower(gone, 300000, 1);
-	cr_assert_eq(ofs_store_getattr(f, gone, &attr), 0);
+	cr_assert_eq(ofs_store_getattr(follower, gone, &attr), 0);
 	cr_assert_eq(attr.nlink, 0);
 	for (size_t i = 0; i < ntold; i++) {
 		all = all || !told[i].ino;
@@ -583,27 +545,27 @@ Test(store_follow, damaged_log)
 	import(from, ofs_store_log_end(s));
 	for (unsigned int i = 0; i < 40; i++)
 		overwrite(bad + i, 0xa5);
-	cr_assert_eq(ofs_store_follow(f, reached, &err), -EUCLEAN);
-	cr_assert_eq(ofs_store_log_end(f), bad);
+	cr_assert_eq(ofs_store_follow(follower, reached, &err), -EUCLEAN);
+	cr_assert_eq(ofs_store_log_end(follower), bad);
 	expect_at_follower(a, 1000, 1);
 	cr_assert_eq(at_follower(OFS_ROOT_INO, "b"), -ENOENT);
 	/* The same where it is opened. */
 	close_follower();
 	open_follower();
-	cr_assert_eq(ofs_store_log_end(f), bad);
+	cr_assert_eq(ofs_store_log_end(follower), bad);
 	import(bad, ofs_store_log_end(s));
 	/* Damaged data. */
 	overwrite(reached - 8, 0x11);
 	overwrite(reached - 7, 0x12);
-	cr_assert_eq(ofs_store_follow(f, reached, &err), -EUCLEAN);
-	cr_assert_lt(ofs_store_log_end(f), reached);
+	cr_assert_eq(ofs_store_follow(follower, reached, &err), -EUCLEAN);
+	cr_assert_lt(ofs_store_log_end(follower), reached);
 	expect_at_follower(a, 1000, 2);
-	import(ofs_store_log_end(f), ofs_store_log_end(s));
-	cr_assert_eq(ofs_store_follow(f, reached, &err), 0);
+	import(ofs_store_log_end(follower), ofs_store_log_end(s));
+	cr_assert_eq(ofs_store_follow(follower, reached, &err), 0);
 	expect_same();
 	/* A log that is not there. */
-	cr_assert_eq(ofs_store_follow(f, reached + 800, &err), -EUCLEAN);
-	cr_assert_eq(ofs_store_log_end(f), reached);
+	cr_assert_eq(ofs_store_follow(follower, reached + 800, &err), -EUCLEAN);
+	cr_assert_eq(ofs_store_log_end(follower), reached);
 	expect_same();
 }
 
@@ -621,14 +583,14 @@ Test(store_follow, a_record_that_cannot_be_applied)
 	make_noise(OFS_ROOT_INO, "b", 1000, 2);
 	put_noise(a, 0, 1000, 3);
 	import(from, ofs_store_log_end(s));
-	cr_assert_eq(ofs_store_follow(f, from, &err), 0);
+	cr_assert_eq(ofs_store_follow(follower, from, &err), 0);
 	/* As if it had been forgotten. */
-	pthread_mutex_lock(&f->lock);
-	ofs_store_drop_inode(f, ofs_map_get(&f->inodes, a));
-	pthread_mutex_unlock(&f->lock);
-	cr_assert_eq(ofs_store_follow(f, reached, &err), -ENOENT);
+	pthread_mutex_lock(&follower->lock);
+	ofs_store_drop_inode(follower, ofs_map_get(&follower->inodes, a));
+	pthread_mutex_unlock(&follower->lock);
+	cr_assert_eq(ofs_store_follow(follower, reached, &err), -ENOENT);
 	cr_assert_eq(at_follower(OFS_ROOT_INO, "b"), 0);
-	cr_assert_lt(ofs_store_log_end(f), reached);
+	cr_assert_lt(ofs_store_log_end(follower), reached);
 	cr_assert(reload());
 	expect_same();
 }
@@ -645,14 +607,15 @@ Test(store_follow, a_reload_that_fails)
 	/* Without the log that was applied. */
 	cr_assert_eq(renameat(other_fd, "journal", other_fd, "aside"), 0);
 	cr_assert_eq(mkdirat(other_fd, "journal", 0700), 0);
-	cr_assert_eq(ofs_store_reload(f, &newer, &err), 0, "the directory is what was opened");
+	cr_assert_eq(ofs_store_reload(follower, &newer, &err), 0,
+		     "the directory is what was opened");
 	cr_assert_eq(unlinkat(other_fd, "journal", AT_REMOVEDIR), 0);
 	cr_assert_eq(renameat(other_fd, "aside", other_fd, "journal"), 0);
 	/* Without an index, and with one that is damaged. */
 	cr_assert_eq(renameat(other_fd, "index.db", other_fd, "aside"), 0);
-	cr_assert_eq(ofs_store_reload(f, &newer, &err), -ENOENT);
+	cr_assert_eq(ofs_store_reload(follower, &newer, &err), -ENOENT);
 	cr_assert_eq(close(openat(other_fd, "index.db", O_WRONLY | O_CREAT, 0600)), 0);
-	cr_assert_lt(ofs_store_reload(f, &newer, &err), 0);
+	cr_assert_lt(ofs_store_reload(follower, &newer, &err), 0);
 	expect_same();
 	cr_assert_eq(renameat(other_fd, "aside", other_fd, "index.db"), 0);
 	cr_assert_not(reload());
@@ -680,14 +643,14 @@ Test(store_follow, segments)
 	}
 	cr_assert_eq(follow(), 0);
 	expect_same();
-	cr_assert_eq(ofs_store_log_needed(f, &needed), 0);
+	cr_assert_eq(ofs_store_log_needed(follower, &needed), 0);
 	cr_assert_eq(needed, from);
 	seal();
 	put_noise(a, 0, 1000, 99);
 	cr_assert_eq(follow(), 0);
 	reached = bring_index(true, 2);
 	cr_assert_not(reload());
-	cr_assert_eq(ofs_store_log_needed(f, &needed), 0);
+	cr_assert_eq(ofs_store_log_needed(follower, &needed), 0);
 	cr_assert_gt(needed, from);
 	for (;;) {
 		ofs_lsn segment, last;
@@ -720,11 +683,11 @@ static void *read_endlessly(void *arg)
 
 	for (unsigned int i = 0; !r->stop; i = (i + 1) % 4) {
 		expect_at_follower(r->ino[i], 400000, i);
-		cr_assert_eq(ofs_store_lookup(f, OFS_ROOT_INO, (char[]){ (char)('a' + i), 0 },
-					      &attr),
+		cr_assert_eq(ofs_store_lookup(follower, OFS_ROOT_INO,
+					      (char[]){ (char)('a' + i), 0 }, &attr),
 			     0);
 		cr_assert_eq(attr.size, 400000);
-		ofs_store_forget(f, attr.ino, 1);
+		ofs_store_forget(follower, attr.ino, 1);
 	}
 	return NULL;
 }
@@ -751,7 +714,7 @@ Test(store_follow, readers_see_no_gap)
 			seal();
 			reached = bring_index(true, 2 + i / 4);
 			cr_assert_not(reload());
-			cr_assert_eq(ofs_store_evict_frames(f, 0, UINT64_MAX, &left), 0);
+			cr_assert_eq(ofs_store_evict_frames(follower, 0, UINT64_MAX, &left), 0);
 		}
 	}
 	r.stop = true;

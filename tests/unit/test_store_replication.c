@@ -3,7 +3,21 @@
  * A store that is put together elsewhere, from what is exported of one, has all of it, and reads
  * content that is not on its disk from the objects that have it.
  */
+#include "test_store_fixture.h"
 #include "test_replication_fixture.h"
+
+static void setup_both(void)
+{
+	setup();
+	open_store();
+	make_other();
+}
+
+static void teardown_both(void)
+{
+	teardown();
+	close_other();
+}
 
 TestSuite(store_replication, .init = setup_both, .fini = teardown_both);
 
@@ -28,6 +42,17 @@ static void take_other(uint32_t number)
 	snprintf(path, sizeof(path), "%s", other);
 	open_store();
 	ofs_store_set_objects(s, get_object, NULL);
+}
+
+static uint64_t lookup(uint64_t parent, const char *name)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_lookup(s, parent, name, &attr);
+
+	if (r < 0)
+		return 0;
+	ofs_store_forget(s, attr.ino, 1);
+	return attr.ino;
 }
 
 /* ---- cases */
