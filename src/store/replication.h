@@ -22,10 +22,7 @@ const uint8_t *ofs_store_uuid(const struct ofs_store *s);
 typedef int (*ofs_object_get_fn)(void *arg, const struct ofs_index_object *object, uint64_t at,
 				 void *buf, size_t len);
 
-/*
- * Frames that are not on this disk are had from there. Before anything is read: what the owner of
- * the store has for that is ofs_tree_options.opened.
- */
+/* Frames that are not on this disk are had from there. Before anything is read. */
 void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg);
 
 /*

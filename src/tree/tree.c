@@ -188,11 +188,6 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	}
 	if (r == 0) {
 		t->ref_seed = ofs_store_ref_seed(t->store);
-		r = opts->opened ? opts->opened(opts->opened_arg, t->store, err) : 0;
-		if (r < 0) {
-			ofs_tree_close(t);
-			return r;
-		}
 		r = start(t, path, opts);
 		if (r == -EROFS && (opts->read_only || opts->follow))
 			ofs_error_set(err, -r,
@@ -216,12 +211,16 @@ int ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return 0;
+	/* What another host does is told to all that follows here. */
+	if (t->follow)
+		ofs_replicate_stop(t);
 	ofs_gc_destroy(t->gc);
 	ofs_verify_job_destroy(t->verify_job);
 	ofs_meaning_stop(t->meaning);
 	ofs_indexer_stop(t->indexer);
 	ofs_made_nodes_destroy(t->made);
-	ofs_replicate_stop(t);
+	if (!t->follow)
+		ofs_replicate_stop(t);
 	r = ofs_store_close(t->store);
 	ofs_replicate_close(t);
 	ofs_audit_destroy(t->audit);

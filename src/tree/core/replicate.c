@@ -23,7 +23,8 @@ int ofs_replicate_open(struct ofs_tree *t, const char *store, const struct ofs_t
 	struct ofs_replicate *rep;
 	int r;
 
-	if (!opts->remote || !*opts->remote)
+	/* A follower sends nothing. */
+	if (t->follow || !opts->remote || !*opts->remote)
 		return 0;
 	rep = t->replicate = ofs_alloc(sizeof(*rep));
 	r = ofs_remote_access_parse(opts->remote, opts->remote_credentials, opts->replicate_key, err,
