@@ -25,7 +25,6 @@
 #include <offloadfs/export.h>
 
 struct ofs_tree;
-struct ofs_store;
 
 /**
  * A node: a real inode (its number is the inode number for ever) or a virtual one (a slice, refs/).
@@ -122,13 +121,6 @@ struct ofs_tree_options {
 	 * that lies elsewhere.
 	 */
 	bool follow;
-	/**
-	 * Called when the store is open and nothing has been read of it yet, for the layers that
-	 * take it further; may be NULL. An error ends ofs_tree_open(). What they do with a store
-	 * that follows another one begins after that has returned, and ends before ofs_tree_close().
-	 */
-	int (*opened)(void *arg, struct ofs_store *store, struct ofs_error *err);
-	void *opened_arg;
 	/** Seal in the background. Without it, what is quiet is sealed when the tree is closed. */
 	bool background;
 	/**

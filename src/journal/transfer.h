@@ -21,7 +21,7 @@ int ofs_journal_export(int dirfd, const uint8_t uuid[16], ofs_lsn from, ofs_lsn 
 
 /*
  * Puts such bytes, which begin at `from` in the segment `segment`, into the directory of a log that
- * nobody has open. Segments are made as they are needed, and nothing is synced. -EUCLEAN: they are
+ * nobody has open but to read what lies before `from` (ofs_journal_advance()). Segments are made as they are needed, and nothing is synced. -EUCLEAN: they are
  * not whole records of that log, and what was written is to be thrown away.
  */
 int ofs_journal_import(int dirfd, const uint8_t uuid[16], ofs_lsn segment, ofs_lsn from,

@@ -5,11 +5,14 @@
  */
 #include "store/cycle.h"
 
+#include "pack/frame.h"
 #include "pack/pack_use.h"
 #include "store/read.h"
 #include "store/replication.h"
 #include "store/store_state.h"
 #include "pack/frame.h"
+
+#define LOOKED_AFTER 8 /* parts that were emptied, for what is left */
 
 #define LOOKED_AFTER 8 /* parts that were emptied, for what is left */
 

@@ -85,8 +85,7 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 		r = note_age(t);
 	if (r < 0)
 		return r;
-	t->audit = ofs_audit_create(t, path, opts->log_max,
-				    opts->read_only || opts->follow);
+	t->audit = ofs_audit_create(t, path, opts->log_max, opts->read_only || opts->follow);
 	index = ofs_format("%s/" SEARCH_INDEX, ofs_store_scratch(t->store, path));
 	t->indexer = ofs_indexer_create(t, index);
 	t->meaning = ofs_meaning_create(t, &(struct ofs_embed_settings){
@@ -174,8 +173,8 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->task_idle = ofs_ttl_of_seconds(OFS_MAX(opts->task_idle_s, UINT64_C(1)));
 	t->task_activity = ofs_task_activity_create();
 	t->gc = ofs_gc_create(t, &gc);
-	t->promoter = ofs_promoter_create(opts->follow ? NULL : opts->promote_match,
-					  opts->promote_reads);
+	t->promoter =
+		ofs_promoter_create(opts->follow ? NULL : opts->promote_match, opts->promote_reads);
 	t->recap = opts->recap;
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
@@ -188,8 +187,6 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		r = ofs_store_open(path, &store, err, &t->store);
 	if (r == 0)
 		r = ofs_replicate_open(t, path, opts, err);
-	if (r == 0 && opts->opened)
-		r = opts->opened(opts->opened_arg, t->store, err);
 	if (r == 0) {
 		t->ref_seed = ofs_store_ref_seed(t->store);
 		r = start(t, path, opts);
@@ -215,6 +212,7 @@ int ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return 0;
+	/* What another host does is told to all that follows here. */
 	if (t->follow)
 		ofs_replicate_stop(t);
 	ofs_gc_destroy(t->gc);
@@ -222,7 +220,8 @@ int ofs_tree_close(struct ofs_tree *t)
 	ofs_meaning_stop(t->meaning);
 	ofs_indexer_stop(t->indexer);
 	ofs_made_nodes_destroy(t->made);
-	ofs_replicate_stop(t);
+	if (!t->follow)
+		ofs_replicate_stop(t);
 	r = ofs_store_close(t->store);
 	ofs_replicate_close(t);
 	ofs_audit_destroy(t->audit);
@@ -435,7 +434,9 @@ struct readdir {
 static int readdir_store(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
 {
 	struct readdir *rd = arg;
-	struct ofs_entry entry = { .node = attr->ino, .keep_name = true, .keep_attr = rd->keep_attr };
+	struct ofs_entry entry = { .node = attr->ino,
+				   .keep_name = true,
+				   .keep_attr = rd->keep_attr };
 
 	if (rd->hide) {
 		if (strcmp(name, "cache") == 0 || strcmp(name, "tasks") == 0 ||

@@ -132,8 +132,7 @@ static inline void copy_log(ofs_lsn from)
 
 	for (;; from = to) {
 		log.len = 0;
-		cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, 100000, &log, &to,
-						  &segment),
+		cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, 100000, &log, &to, &segment),
 			     0);
 		if (to == from)
 			break;

@@ -599,18 +599,21 @@ Test(store_follow, a_reload_that_fails)
 {
 	uint64_t a = make_noise(OFS_ROOT_INO, "a", 300000, 1);
 	struct ofs_error err = { "" };
+	ofs_lsn from, segment;
+	char name[32];
 	bool newer;
 
 	start();
+	from = reached;
 	make_noise(OFS_ROOT_INO, "b", 1000, 2);
 	cr_assert_eq(follow(), 0);
 	/* Without the log that was applied. */
-	cr_assert_eq(renameat(other_fd, "journal", other_fd, "aside"), 0);
-	cr_assert_eq(mkdirat(other_fd, "journal", 0700), 0);
-	cr_assert_eq(ofs_store_reload(follower, &newer, &err), 0,
-		     "the directory is what was opened");
-	cr_assert_eq(unlinkat(other_fd, "journal", AT_REMOVEDIR), 0);
-	cr_assert_eq(renameat(other_fd, "aside", other_fd, "journal"), 0);
+	cr_assert_eq(ofs_journal_segment_of(journal_fd, from, &segment), 0);
+	snprintf(name, sizeof(name), "%016llx.wal", (unsigned long long)segment);
+	cr_assert_eq(renameat(journal_fd, name, other_fd, "aside"), 0);
+	cr_assert_eq(ofs_store_reload(follower, &newer, &err), -EUCLEAN);
+	expect_same();
+	cr_assert_eq(renameat(other_fd, "aside", journal_fd, name), 0);
 	/* Without an index, and with one that is damaged. */
 	cr_assert_eq(renameat(other_fd, "index.db", other_fd, "aside"), 0);
 	cr_assert_eq(ofs_store_reload(follower, &newer, &err), -ENOENT);
@@ -673,13 +676,23 @@ Test(store_follow, segments)
 
 struct readers {
 	uint64_t ino[4];
+	uint64_t dir; /* a region, with a second name of the first */
 	atomic_bool stop;
 };
 
+static int count_name(void *arg, uint64_t dir_ino, const char *name)
+{
+	*(size_t *)arg += 1;
+	return 0;
+}
+
 static void *read_endlessly(void *arg)
 {
+	struct ofs_region_counts counts;
 	struct readers *r = arg;
 	struct ofs_attr attr;
+	uint64_t files[16];
+	size_t names;
 
 	for (unsigned int i = 0; !r->stop; i = (i + 1) % 4) {
 		expect_at_follower(r->ino[i], 400000, i);
@@ -688,6 +701,12 @@ static void *read_endlessly(void *arg)
 			     0);
 		cr_assert_eq(attr.size, 400000);
 		ofs_store_forget(follower, attr.ino, 1);
+		names = 0;
+		cr_assert_eq(ofs_store_names(follower, r->ino[i], count_name, &names), 0);
+		cr_assert_eq(names, i ? 1 : 2);
+		cr_assert_eq(ofs_store_list_files(follower, INT64_MAX, files, 16), 5);
+		cr_assert_eq(ofs_store_count_region(follower, r->dir, &counts), 0);
+		cr_assert_eq(counts.files, 1);
 	}
 	return NULL;
 }
@@ -696,15 +715,19 @@ static void *read_endlessly(void *arg)
 Test(store_follow, readers_see_no_gap)
 {
 	struct readers r = { .stop = false };
-	pthread_t thread[3];
 	uint64_t other_file, left;
+	struct ofs_attr attr;
+	pthread_t thread[3];
 
 	for (unsigned int i = 0; i < 4; i++)
 		r.ino[i] = make_noise(OFS_ROOT_INO, (char[]){ (char)('a' + i), 0 }, 400000, i);
+	other_file = make_in(OFS_ROOT_INO, "other");
+	r.dir = make_dir(OFS_ROOT_INO, "region");
+	cr_assert_eq(ofs_store_link(s, r.ino[0], r.dir, "second", &attr), 0);
 	start();
+	ofs_store_add_region(follower, r.dir);
 	for (size_t i = 0; i < 3; i++)
 		cr_assert_eq(pthread_create(&thread[i], NULL, read_endlessly, &r), 0);
-	other_file = make_in(OFS_ROOT_INO, "other");
 	for (unsigned int i = 0; i < 24; i++) {
 		put_noise(other_file, 0, 20000, i);
 		/* The same bytes again: they lie elsewhere. */
@@ -720,5 +743,6 @@ Test(store_follow, readers_see_no_gap)
 	r.stop = true;
 	for (size_t i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
+	ofs_store_add_region(s, r.dir);
 	expect_same();
 }

@@ -46,13 +46,6 @@ static bool was_told(char what, uint64_t node, const char *name)
 	return strstr(told, line);
 }
 
-static int on_opened(void *arg, struct ofs_store *store, struct ofs_error *err)
-{
-	follower = store;
-	ofs_store_set_objects(follower, get_object, NULL);
-	return 0;
-}
-
 static void open_follower(bool background)
 {
 	struct ofs_tree_options how = OFS_TREE_OPTIONS_INIT;
@@ -61,11 +54,14 @@ static void open_follower(bool background)
 	how.follow = true;
 	how.background = background;
 	how.create = false;
-	how.opened = on_opened;
 	how.events = (struct ofs_tree_events){ .attr_changed = on_attr,
 					       .release = on_release,
 					       .content_changed = on_content };
 	cr_assert_eq(ofs_tree_open(other, &how, &err, &w), 0, "%s", err.text);
+	follower = w->store;
+	/* With threads, something may have been read by now. */
+	if (!background)
+		ofs_store_set_objects(follower, get_object, NULL);
 	if (nlate)
 		ofs_store_put_object(follower,
 				     &(struct ofs_index_object){ .epoch = 1, .number = 1 }, late,
