@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "store/cycle.h"
 #include "store/ledger.h"
 #include "store/record.h"
@@ -151,10 +150,11 @@ static int note_name(void *arg, uint64_t dir, const char *name)
 	return 0;
 }
 
-/* With no lock held: the names of all that is held. */
-static void gather_held(struct ofs_store *s, struct held *h)
+/* With no lock held: the names of all that is held, which is loaded into the next state. */
+static void gather_held(struct ofs_store *s, struct ofs_store *next, struct held *h)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list all = { 0 };
+	struct ofs_inode *n;
 
 	pthread_mutex_lock(&s->lock);
 	ofs_tally_list(&s->refs, &all);
@@ -164,6 +164,7 @@ static void gather_held(struct ofs_store *s, struct held *h)
 		ofs_u64_list_add(&h->inos, all.at[i]);
 		if (ofs_store_names(s, all.at[i], note_name, h) < 0)
 			held_add(h, all.at[i], 0, NULL);
+		ofs_store_inode(next, all.at[i], &n);
 	}
 }
 
@@ -438,7 +439,7 @@ int ofs_store_reload(struct ofs_store *s, bool *ret_newer, struct ofs_error *err
 		return r;
 	newer = ofs_journal_end(next->journal) > ofs_journal_end(s->journal);
 	if (newer)
-		gather_held(s, &held);
+		gather_held(s, next, &held);
 	install(s, next, &meta, newer, &held);
 	next_destroy(next);
 	ofs_store_tell(s);

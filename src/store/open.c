@@ -216,7 +216,7 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	s->dirfd = r;
 	s->path = s->follow ? ofs_path_absolute(path) : NULL;
 	r = s->read_only && !s->follow ? ofs_owner_keep_away(s->dirfd, path, err)
-			 : ofs_owner_acquire(s->dirfd, path, opts->mountpoint, err);
+				       : ofs_owner_acquire(s->dirfd, path, opts->mountpoint, err);
 	/* Nobody can lock what is not there and cannot be made. */
 	if (r < 0 && !(s->read_only && !s->follow && r == -ENOENT))
 		return r;
