@@ -107,11 +107,15 @@ int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable,
 		r = ofs_packset_list_parts(s->packs, note_part, &l);
 	if (l.n)
 		qsort(l.at, l.n, sizeof(*l.at), part_compare);
-	for (size_t i = 0; i < l.n && r == 0 && used - OFS_MIN(freed, used) > keep; i++)
+	for (size_t i = 0; i < l.n && r == 0 && used > keep; i++) {
 		r = evict_part(s, &l.at[i], durable, &freed);
+		/* Some of it may have been given back before. */
+		if (r == 0 && freed && (i + 1 == l.n || used - OFS_MIN(freed, used) <= keep)) {
+			r = ofs_packset_disk_usage(s->packs, &used);
+			freed = 0;
+		}
+	}
 	free(l.at);
-	if (r == 0 && freed)
-		r = ofs_packset_disk_usage(s->packs, &used);
 	*ret_left = used;
 	return r;
 }
