@@ -472,6 +472,7 @@ int ofs_replicator_create(struct ofs_store *s, const struct ofs_remote_access *r
 	if (rp->state.deposed) {
 		ofs_store_depose(s, DEPOSED);
 		rp->status.phase = OFS_REPLICATION_DEPOSED;
+		snprintf(rp->status.error, sizeof(rp->status.error), DEPOSED);
 		rp->failure = -ESTALE;
 	}
 	*ret = rp;
