@@ -3,13 +3,13 @@
 import hashlib
 import json
 import os
-import re
 import shutil
 import struct
 import subprocess
 
 import paths  # noqa: F401
-from harness import OFFLOAD, SLOW, eventually, run
+from clock import HOUR
+from harness import OFFLOAD, SLOW, Mount, eventually, run
 from s3 import S3
 
 FINAL = ("deposed", "refused")
@@ -34,8 +34,8 @@ class Remote(S3):
     def add(self, store):
         run(OFFLOAD, "remote", "add", "--store", store, self.location)
 
-    def mount(self, case, *options, store=None, mnt=None):
-        """Mounts; a store that is not there yet is to be replicated."""
+    def mount(self, case, *options, store=None, mnt=None, clock=None):
+        """Mounts, with that Clock; a store that is not there yet is to be replicated."""
         store = store or case.store
         if not os.path.exists(store):
             self.add(store)
@@ -43,7 +43,8 @@ class Remote(S3):
             os.makedirs(mnt, exist_ok=True)
         if not any(o.startswith("replicate_every") for o in options):
             options += ("replicate_every=100",)
-        return case.mount(*options, store=store, mnt=mnt)
+        m = Mount(case, store, mnt or case.mnt, options)
+        return clock.start(m) if clock else m.start()
 
     def restore(self, store, check=True):
         return run(OFFLOAD, "restore", self.location, store, check=check, timeout=100 * SLOW)
@@ -57,11 +58,10 @@ class Remote(S3):
         with self.lock:
             return Lineage(dict(self.objects), self.prefix)
 
-    def keys(self, pattern):
-        """The keys below the prefix that match a regular expression."""
+    def names(self):
+        """The keys below the prefix, without it."""
         with self.lock:
-            keys = [k[len(self.prefix) + 1 :] for k in self.objects]
-        return sorted(k for k in keys if re.fullmatch(pattern, k))
+            return {k[len(self.prefix) + 1 :] for k in self.objects}
 
 
 def remove_remote(store):
@@ -86,6 +86,15 @@ def wait_current(m):
         return s["state"] == "current" and not s["pending_bytes"] and s
 
     return eventually(is_current, "the remote has everything", 40)
+
+
+def wait_garbage(remote, clock, m):
+    """Two hours pass, and what is garbage then is gone, or a fault came between."""
+    clock.pass_time(2 * HOUR)
+    remote.clock_offset += 2 * HOUR
+    before = remote.requests
+    eventually(lambda: remote.count(kind="list", key="a/pack/*", since=before), "a sweep")
+    wait_current(m)
 
 
 def push(m, check=True):
@@ -148,6 +157,7 @@ class Lineage:
         extra = {e for e, _ in self.log} - set(self.epochs)
         need(not extra, f"there is a log of the epochs {extra}, which never began")
         sound = [name for name in self.manifests if self.is_sound(*name)]
+        need(sound or (1, 1) not in self.log, "there is no checkpoint to begin with")
         for name in sound:
             self._check_manifest(name)
         return sound
@@ -185,7 +195,7 @@ class Lineage:
         link = self.log.get((epoch, m["seq"])) if m["seq"] else self.epochs.get(epoch)
         if not link or link["to"] != m["lsn"]:
             return False
-        return link["kind"] != "base" or link["checkpoint"] == n
+        return link["kind"] != "base" or link["checkpoint"] <= n
 
     def _check_manifest(self, name):
         m = self.manifests[name]
