@@ -34,16 +34,19 @@ class Remote(S3):
     def add(self, store):
         run(OFFLOAD, "remote", "add", "--store", store, self.location)
 
-    def mount(self, case, *options, store=None, mnt=None, clock=None):
-        """Mounts, with that Clock; a store that is not there yet is to be replicated."""
-        store = store or case.store
+    def make(self, case, *options, store=None, mnt=None):
+        """A Mount, not started; a store that is not there yet is to be replicated."""
+        store, mnt = store or case.store, mnt or case.mnt
         if not os.path.exists(store):
             self.add(store)
-        if mnt:
-            os.makedirs(mnt, exist_ok=True)
+        os.makedirs(mnt, exist_ok=True)
         if not any(o.startswith("replicate_every") for o in options):
             options += ("replicate_every=100",)
-        m = Mount(case, store, mnt or case.mnt, options)
+        return Mount(case, store, mnt, options)
+
+    def mount(self, case, *options, store=None, mnt=None, clock=None):
+        """Mounts, with that Clock."""
+        m = self.make(case, *options, store=store, mnt=mnt)
         return clock.start(m) if clock else m.start()
 
     def restore(self, store, check=True):
