@@ -341,9 +341,8 @@ class Life:
 
     # --- Deaths
 
-    def dies(self, name, fatal):
-        """Works until `fatal()`, which is to kill it, has; then it goes on here or elsewhere."""
-        self.tally[name] += 1
+    def dies(self, fatal):
+        """Works until what `fatal()` began, or a failpoint, has killed it; returns whether."""
         ended = False
         deadline = time.monotonic() + 10 * SLOW
         try:
@@ -370,12 +369,11 @@ class Life:
         return max(i for i, at in enumerate(self.model.times) if at != float("inf"))
 
     def daemon_is_killed(self):
-        m = self.host.m
-        timer = threading.Timer(self.rng.uniform(0, 0.4), m.process.kill)
-        if self.dies("kill", timer.start):
-            self.reached["kill"] += 1
+        self.tally["kill"] += 1
+        timer = threading.Timer(self.rng.uniform(0, 0.4), self.host.m.process.kill)
+        self.reached["kill"] += self.dies(timer.start)
         timer.join()
-        m.kill9()
+        self.host.kill()
         self.goes_on()
 
     def daemon_dies_at_a_request(self):
@@ -385,16 +383,10 @@ class Life:
         name = f"daemon remote.{point}={action}"
         self.host.kill()
         self.forget_failpoints()
-        serves = self.host.start(f"remote.{point}={action}@{hit}")
-        if serves:
-            self.model.goes_on_from(self.host.tree(), self.acknowledged_here, "the same host")
-            self.dies(name, lambda: None)
-            if self.host.m.process.poll() is None:
-                self.host.kill()
-            else:
-                self.host.m.wait()
-        else:
-            self.tally[name] += 1
+        self.tally[name] += 1
+        if self.host.start(f"remote.{point}={action}@{hit}"):
+            self.dies(lambda: None)
+            self.is_dead()
         self.reached[name] += self.failpoint_fired()
         self.goes_on()
 
@@ -404,6 +396,13 @@ class Life:
 
     def failpoint_fired(self):
         return os.path.exists(self.case.path("failpoints"))
+
+    def is_dead(self):
+        """Whatever it died of, if it did."""
+        if self.host.m.process.poll() is None:
+            self.host.kill()
+        else:
+            self.host.m.wait()
 
     # --- Other hosts
 
@@ -615,7 +614,7 @@ class Life:
                 for _ in range(200):
                     self.work(self.host, 1)
                     time.sleep(0.05)
-            self.host.kill() if self.host.m.process.poll() is None else self.host.m.wait()
+            self.is_dead()
         self.reached[name] += self.failpoint_fired()
         self.goes_on()
         self.prepare_sweep(self.host)
