@@ -286,7 +286,9 @@ static int recover_step(struct recover *re, const struct ofs_segment *next)
 	const struct ofs_segment *s = recover_segment(re, re->at);
 	char name[OFS_SEGMENT_NAME_SIZE], after[OFS_SEGMENT_NAME_SIZE];
 
-	if (next->sound && next->prev != s->first && !re->rc->reader->strict) {
+	/* Whoever leapt may have begun a segment before that, with nothing in it. */
+	if (next->sound && next->prev != s->first && !re->rc->reader->strict &&
+	    !(next->leaps && next->prev <= re->pos)) {
 		ofs_segment_name(s->first, name);
 		ofs_segment_name(next->first, after);
 		return ofs_error_set(re->rc->err, EUCLEAN,
@@ -318,6 +320,14 @@ static int recover_replay(struct recover *re)
 	}
 }
 
+/* Nothing was logged from `start` on before the log leapt to its first segment. */
+static bool recover_begins_with_leap(struct recover *re, ofs_lsn start)
+{
+	const struct ofs_segment *first = recover_segment(re, 0);
+
+	return first->sound && first->leaps && first->prev <= start;
+}
+
 /* Finds the segment and position at which to start. */
 static int recover_begin(struct recover *re)
 {
@@ -325,6 +335,10 @@ static int recover_begin(struct recover *re)
 	ptrdiff_t at = ofs_segment_list_find(re->rc->segments, start);
 	const struct ofs_segment *s;
 
+	if (at < 0 && recover_begins_with_leap(re, start)) {
+		at = 0;
+		start = recover_segment(re, 0)->first;
+	}
 	if (at < 0)
 		return ofs_error_set(re->rc->err, EUCLEAN,
 				     "the journal begins at position %" PRIu64
