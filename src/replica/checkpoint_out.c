@@ -342,7 +342,7 @@ static int send_manifest(struct ofs_checkpoint_out *out, const struct snapshot *
 		"checkpoint",
 		"n", (json_int_t)out->newest + 1, "writer", writer, "epoch",
 		(json_int_t)at->epoch, "seq", (json_int_t)at->seq, "lsn",
-		(json_int_t)s->snap.meta.checkpoint, "log", "seq", (json_int_t)s->log.seq, "lsn",
+		(json_int_t)at->lsn, "log", "seq", (json_int_t)s->log.seq, "lsn",
 		(json_int_t)s->log.lsn, "pages", (json_int_t)s->snap.pages, "time",
 		(json_int_t)ofs_clock_wall(), "chain", chain, "drafts", drafts, "objects", objects);
 	int r;
@@ -435,7 +435,7 @@ static int send_snapshot(struct ofs_checkpoint_out *out, struct snapshot *s,
 		out->chain = json_incref(chain);
 		out->whole = s->snap.changed ? out->whole : s->size;
 		out->added = s->snap.changed ? out->added + s->size : 0;
-		rq->lsn = s->snap.meta.checkpoint;
+		rq->lsn = at.lsn;
 		note_anchor(out, &s->log, drafts, sent, n, anchor);
 		r = note_objects(out, sent, n);
 	}

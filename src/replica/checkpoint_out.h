@@ -48,7 +48,8 @@ int ofs_checkpoint_out_frames(struct ofs_checkpoint_out *out, struct ofs_error *
 struct ofs_checkpoint_request {
 	/*
 	 * Sends the log up to `lsn`, so that an object ends there, and says behind which one that
-	 * is. With `base` it says instead which one will be the BASE for this manifest.
+	 * is. With `base` it says instead which one will be the BASE for this manifest. An object
+	 * may end beyond `lsn`, when only headers of segments lie between.
 	 */
 	int (*send_log)(void *arg, ofs_lsn lsn, struct ofs_log_place *ret, struct ofs_error *err);
 	void *arg;

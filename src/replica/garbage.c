@@ -59,7 +59,7 @@ void ofs_garbage_note_manifest(struct ofs_garbage *g, struct ofs_anchor *a)
 void ofs_garbage_note_link(struct ofs_garbage *g)
 {
 	if (g->newer && !g->proved_at)
-		g->proved_at = ofs_clock_monotonic();
+		g->proved_at = ofs_clock_boot();
 }
 
 /* ---- what is garbage */
@@ -133,7 +133,10 @@ static int take_checkpoint(void *arg, const char *key, uint64_t size)
 	return 0;
 }
 
-/* The last object of an epoch that has ended is its FENCE, which stays. Keys come in order. */
+/*
+ * The object at the anchor's place stays, since it proves that the anchor is sound. So does the last
+ * one of an epoch that has ended, which is its FENCE. Keys come in order.
+ */
 static int take_log(void *arg, const char *key, uint64_t size)
 {
 	struct sweep *s = arg;
@@ -143,7 +146,7 @@ static int take_log(void *arg, const char *key, uint64_t size)
 
 	if (sscanf(key, "wal/%8x/%8x%n", &epoch, &seq, &end) != 2 || key[end])
 		return 0;
-	if (epoch == a->at.epoch && seq <= a->at.seq)
+	if (epoch == a->at.epoch && seq < a->at.seq)
 		note(&s->log, key);
 	if (epoch >= a->at.epoch)
 		return 0;
@@ -226,7 +229,7 @@ int ofs_garbage_sweep(struct ofs_garbage *g, struct ofs_lineage *l, struct ofs_e
 	OFS_CLEANUP(sweep_finish) struct sweep s = { .anchor = &g->anchor };
 	int r;
 
-	if (!g->proved_at || ofs_clock_monotonic() < g->proved_at + MATURES)
+	if (!g->proved_at || ofs_clock_boot() < g->proved_at + MATURES)
 		return 0;
 	r = sweep(&s, l, err);
 	if (r == 0)

@@ -22,7 +22,7 @@ struct ofs_anchor {
 struct ofs_garbage {
 	struct ofs_anchor anchor;
 	bool newer; /* a manifest was made behind it */
-	int64_t proved_at; /* when an object was made behind that, on the monotonic clock; 0: none */
+	int64_t proved_at; /* when an object was made behind that, on the boot clock; 0: none */
 };
 
 void ofs_anchor_finish(struct ofs_anchor *a);

@@ -68,7 +68,7 @@ static int is_sound(struct ofs_lineage *l, const struct ofs_manifest *m, struct 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	return link.to == m->at.lsn && (link.kind != OFS_LINK_FENCE || !m->at.seq) &&
-	       (link.kind != OFS_LINK_BASE || link.checkpoint == m->n);
+	       (link.kind != OFS_LINK_BASE || link.checkpoint <= m->n);
 }
 
 static int note_newest(void *arg, const char *key, uint64_t size)

@@ -22,6 +22,7 @@ struct rebuild {
 	const struct ofs_rebuild_settings *set;
 	struct ofs_lineage lineage;
 	struct ofs_replica_state state;
+	uint32_t epoch; /* the newest one that has its object, as far as is known */
 	struct ofs_manifest manifest;
 	char *temporary; /* the directory in which it is made; NULL: there is none */
 	int dirfd, journal_fd, index_fd;
@@ -75,6 +76,11 @@ static int walk(struct rebuild *rb, bool keep, struct ofs_log_place *at, struct 
 		if (keep && link.kind == OFS_LINK_BASE)
 			return ofs_error_set(err, EBADMSG,
 					     "the log has a gap behind the newest checkpoint");
+		/* Whoever made it may have died before that. */
+		if (link.kind == OFS_LINK_FENCE && at->epoch >= rb->epoch)
+			r = ofs_lineage_note_epoch(&rb->lineage, at->epoch + 1, &link, err);
+		if (r < 0)
+			return r == -EEXIST ? -ESTALE : r;
 		if (keep && link.kind == OFS_LINK_DATA)
 			r = ofs_journal_import(rb->journal_fd, rb->lineage.uuid, link.segment,
 					       link.from, link.log.data, link.log.len);
@@ -93,13 +99,12 @@ static int fence(struct rebuild *rb, struct ofs_error *err)
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
 	OFS_CLEANUP(ofs_link_finish) struct ofs_link began = { 0 };
 	struct ofs_log_place end;
-	uint32_t epoch;
-	int r = ofs_lineage_newest_epoch(&rb->lineage, err, &epoch, &began);
+	int r = ofs_lineage_newest_epoch(&rb->lineage, err, &rb->epoch, &began);
 
 	if (r == -ENOENT)
 		return ofs_error_set(err, ENODATA, "nothing was replicated to there yet");
 	if (r == 0)
-		r = ofs_manifest_newest(&rb->lineage, epoch, err, &m);
+		r = ofs_manifest_newest(&rb->lineage, rb->epoch, err, &m);
 	if (r < 0)
 		return r == -ENOENT ? ofs_error_set(err, ENODATA, "the remote has no checkpoint yet")
 				    : r;
@@ -125,8 +130,8 @@ static int take_over(struct rebuild *rb, struct ofs_error *err)
 			break;
 		r = 0;
 	}
-	return r < 0 ? r
-		     : ofs_manifest_newest(&rb->lineage, rb->state.at.epoch, err, &rb->manifest);
+	rb->epoch = rb->state.at.epoch;
+	return r < 0 ? r : ofs_manifest_newest(&rb->lineage, rb->epoch, err, &rb->manifest);
 }
 
 /* ---- the directory */
@@ -143,8 +148,13 @@ static int make_part(struct rebuild *rb, const char *name, int *ret)
 /* A directory beside the target, which takes its place when it is a store. */
 static int make_directory(struct rebuild *rb, const char *path, struct ofs_error *err)
 {
-	OFS_FREE char *name = ofs_format("%s.restoring-XXXXXX", path);
+	size_t len = strlen(path);
+	OFS_FREE char *name = NULL;
 	int r;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	name = ofs_format("%.*s.restoring-XXXXXX", (int)len, path);
 
 	if (!mkdtemp(name))
 		return ofs_error_set(err, errno, "'%s' cannot be made: %s", name, strerror(errno));

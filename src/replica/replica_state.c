@@ -86,8 +86,9 @@ int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st)
 
 	if (st->named)
 		return 0;
+	/* The oldest one has no request under way any more. */
 	if (st->nwriters == OFS_WRITERS_MAX)
-		return -EOVERFLOW;
+		st->nwriters--;
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
 	memmove(st->writers[1], st->writers[0], st->nwriters * sizeof(st->writers[0]));

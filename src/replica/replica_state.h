@@ -29,7 +29,7 @@ int ofs_replica_state_save(int dirfd, const struct ofs_replica_state *st);
 
 /*
  * Puts a new random name before the others, unless this mount has its name, and saves that to
- * `dirfd` (-1: nowhere). -EOVERFLOW: there are too many.
+ * `dirfd` (-1: nowhere). Of too many the oldest one goes.
  */
 int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st);
 

@@ -187,7 +187,7 @@ static int send_log_to(void *arg, ofs_lsn lsn, struct ofs_log_place *ret, struct
 	int r = send_log(rp, lsn, err);
 
 	*ret = rp->state.at;
-	return r;
+	return r == 0 && ret->lsn < lsn ? ofs_error_set(err, EAGAIN, "the log was not sent") : r;
 }
 
 /* Where the BASE is going to be. */
@@ -195,7 +195,8 @@ static int skip_log_to(void *arg, ofs_lsn lsn, struct ofs_log_place *ret, struct
 {
 	struct ofs_replicator *rp = arg;
 
-	*ret = (struct ofs_log_place){ rp->state.at.epoch, rp->state.at.seq + 1, lsn };
+	*ret = (struct ofs_log_place){ rp->state.at.epoch, rp->state.at.seq + 1,
+				       OFS_MAX(lsn, rp->state.at.lsn) };
 	return 0;
 }
 
@@ -474,6 +475,7 @@ int ofs_replicator_create(struct ofs_store *s, const struct ofs_remote_access *r
 	if (rp->state.deposed) {
 		ofs_store_depose(s, DEPOSED);
 		rp->status.phase = OFS_REPLICATION_DEPOSED;
+		snprintf(rp->status.error, sizeof(rp->status.error), DEPOSED);
 		rp->failure = -ESTALE;
 	}
 	*ret = rp;

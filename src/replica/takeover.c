@@ -22,6 +22,18 @@ static int note_epoch(struct ofs_lineage *l, const struct ofs_log_place *at,
 	return r == -EEXIST ? deposed(at, err) : r;
 }
 
+/*
+ * An end of the log whose epoch was ended is none: what is behind it is garbage and gone. Nothing is
+ * put there then.
+ */
+static int check_end(struct ofs_lineage *l, const struct ofs_log_place *at, struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_link_finish) struct ofs_link next = { 0 };
+	int r = ofs_lineage_read_epoch(l, at->epoch + 1, err, &next);
+
+	return r == -ENOENT ? 0 : r < 0 ? r : deposed(at, err);
+}
+
 static int check_manifest(struct ofs_lineage *l, const char *manifest, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_remote_object_finish) struct ofs_remote_object o = { 0 };
@@ -41,7 +53,9 @@ int ofs_takeover_fence(struct ofs_lineage *l, struct ofs_replica_state *st,
 	int r;
 
 	memcpy(fence.writer, st->writers[0], sizeof(fence.writer));
-	r = ofs_link_encode(l, &fence, &bytes);
+	r = check_end(l, at, err);
+	if (r == 0)
+		r = ofs_link_encode(l, &fence, &bytes);
 	if (r == 0)
 		r = ofs_lineage_put(l, key, &bytes, err);
 	if (r == 0)

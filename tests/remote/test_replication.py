@@ -1,0 +1,703 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A store in object storage: what is restored, who may write, and what a bad remote costs."""
+import errno
+import os
+import re
+import signal
+import time
+
+import paths  # noqa: F401
+from clock import HOUR, Clock
+from files import KIB, MIB, log_text, noise, snapshot
+from harness import (
+    OFFLOAD, SEAL_NEVER, SEAL_SOON, eventually, main, raises, read, run, same, test, write,
+    xattr,
+)
+from replication import (
+    Remote, copy_store, processes_with, push, remove_remote, status, wait_current,
+    wait_garbage, wait_state,
+)
+
+
+def fill(m):
+    """Files of every kind; returns those that have a content worth a comparison."""
+    m.make("cache/shell/small", b"a few bytes\n")
+    m.make("cache/shell/large", noise(3 * MIB, 1))
+    m.make("cache/web/text", log_text(300 * KIB, 2))
+    m.make("persistent/notes/empty")
+    m.make("persistent/notes/\u00fcmlaut and space", b"name")
+    path = m.make("archive/attributes", b"with attributes")
+    os.setxattr(path, "user.colour", b"\x00green")
+    os.chmod(path, 0o640)
+    os.utime(path, ns=(10**18 + 1, 10**18 + 987654321))
+    os.symlink("../nowhere", m("persistent/link"))
+    os.link(m("cache/shell/small"), m("cache/web/second"))
+    with open(m("cache/shell/holes"), "wb") as f:
+        f.truncate(5 * MIB)
+        f.seek(2 * MIB)
+        f.write(noise(10 * KIB, 3))
+
+
+def tree(m):
+    return {
+        name: what
+        for name, what in snapshot(m.mnt, identity=True).items()
+        if name.split(b"/")[0] in (b"cache", b"persistent", b"archive")
+    }
+
+
+def same_tree_elsewhere(remote, case, want, name="elsewhere"):
+    with remote.elsewhere(case, name=name) as m:
+        got = tree(m)
+        differ = [n for n in {*want, *got} if want.get(n) != got.get(n)]
+        assert not differ, [(n, want.get(n), got.get(n)) for n in differ]
+        wait_current(m)
+    remote.lineage().check()
+
+
+STATES = {
+    "nothing_sealed": (SEAL_NEVER, False),
+    "sealed": (SEAL_SOON, False),
+    "nothing_sealed_checkpoint": (SEAL_NEVER, True),
+    "sealed_checkpoint": (SEAL_SOON, True),
+}
+
+
+@test(variants=STATES)
+def a_restored_store_is_the_same(case, state):
+    seal, checkpoint = state
+    with Remote() as remote:
+        with remote.mount(case, seal) as m:
+            fill(m)
+            if seal == SEAL_SOON:
+                m.wait_sealed(m("cache/shell/large"), m("cache/web/text"))
+            if checkpoint:
+                push(m)
+            m.make("cache/shell/later", b"after the checkpoint")
+            os.rename(m("cache/web/text"), m("persistent/notes/text"))
+            os.unlink(m("cache/web/second"))
+            want = tree(m)
+            wait_current(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+        assert not remote.rewritten()
+
+
+
+@test(variants={"soon": SEAL_SOON, "never": SEAL_NEVER})
+def a_store_is_replicated_that_a_crash_left(case, seal):
+    with Remote() as remote:
+        remote.add(case.store)
+        with remote.mount(case, seal) as m:
+            remote.down()
+            fill(m)
+            if seal == SEAL_SOON:
+                m.wait_sealed(m("cache/shell/large"), m("cache/web/text"))
+                m.tidy()
+            want = tree(m)
+            m.kill9()
+            remote.up()
+            m.start()
+            wait_current(m)
+            m.crash()
+            wait_current(m)
+            assert tree(m) == want
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def a_checkpoint_of_nothing_new_is_as_good(case):
+    with Remote() as remote:
+        with remote.mount(case, SEAL_SOON) as m:
+            fill(m)
+            m.wait_sealed(m("cache/shell/large"), m("cache/web/text"))
+            want = tree(m)
+            for _ in range(2):
+                for _ in range(3):
+                    push(m)
+                m.crash()
+            wait_current(m)
+            push(m)
+            lineage = remote.lineage()
+            assert len(lineage.manifests) >= 7 and len(lineage.check()) == len(lineage.manifests)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+def churn(m, rounds):
+    """Content that comes and goes, with checkpoints."""
+    for i in range(rounds):
+        for kept in ("gone", "stays"):
+            m.wait_sealed(m.make(f"cache/{kept}/{i}", noise(1 * MIB, f"{kept} {i}")))
+            push(m)
+        os.unlink(m(f"cache/gone/{i}"))
+        push(m)
+
+
+@test
+def garbage_goes_after_an_hour_and_whoever_needed_it_is_deposed(case):
+    with Remote() as remote:
+        clock = Clock(case)
+        with remote.mount(case, SEAL_SOON, clock=clock) as m:
+            fill(m)
+            wait_current(m)
+            m.kill9()
+            copy_store(case.store, case.path("old"))
+            clock.start(m)
+            churn(m, 6)
+            before = remote.names()
+            gone = set()
+            while not any(key.startswith("pack/") for key in gone):
+                m.tidy()
+                push(m)  # it may be the anchor, and the next the newer one
+                push(m)
+                m.make("cache/shell/proof", b"the epoch is still ours")
+                wait_current(m)
+                wait_garbage(remote, clock, m)
+                gone = before - remote.names()
+            for kind in ("wal/", "pack/", "ckpt/0+1/part-", "ckpt/0+1/0"):
+                assert any(re.match(kind, key) for key in gone), (kind, sorted(gone))
+            assert not [key for key in gone if key.startswith("epoch/")]
+            want = tree(m)
+            wait_current(m)
+            remote.lineage().check()
+            old = remote.mount(case, store=case.path("old"), mnt=case.path("old-mnt"), clock=clock)
+            wait_state(old, "deposed")
+            is_read_only(old)
+            old.abandon()
+            m.make("cache/shell/still", b"ours")
+            wait_current(m)
+            want = tree(m)
+            m.kill9()
+        assert not remote.rewritten()
+        remote.clock_offset = 0
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def refs_name_the_same_files_and_lost_ones_are_not_given_again(case):
+    with Remote() as remote:
+        with remote.mount(case, SEAL_SOON) as m:
+            paths = [m.make(f"cache/run/{i}", b"kept %d" % i) for i in range(20)]
+            kept = {xattr(path, "ref"): read(path) for path in paths}
+            wait_current(m)
+            remote.down()
+            lost = {xattr(m.make(f"cache/run/lost-{i}", b"lost"), "ref") for i in range(50)}
+            m.kill9()
+            remote.up()
+        with remote.elsewhere(case) as m:
+            for ref, content in kept.items():
+                same(read(m("refs", ref)), content)
+            for ref in lost:
+                with raises(errno.ENOENT):
+                    read(m("refs", ref))
+            new = {xattr(m.make(f"cache/run/new-{i}", b"new"), "ref") for i in range(200)}
+            assert not new & (lost | set(kept)), "a ref was given twice"
+
+
+def newest_chain(remote):
+    manifests = remote.lineage().manifests
+    return manifests[max(manifests)]["chain"]
+
+
+@test
+def many_checkpoints_are_a_chain_of_parts(case):
+    with Remote() as remote:
+        with remote.mount(case, SEAL_SOON) as m:
+            for i in range(3000):
+                m.make(f"cache/many/{i}", b"%d" % i)
+            push(m)
+            for i in range(8):
+                m.make(f"cache/round/{i}", log_text(20 * KIB, i))
+                os.unlink(m(f"cache/many/{i}"))
+                push(m)
+            m.make("cache/round/last", b"behind all checkpoints")
+            want = tree(m)
+            wait_current(m)
+            m.kill9()
+        assert len(newest_chain(remote)) > 4, newest_chain(remote)
+        same_tree_elsewhere(remote, case, want)
+
+
+def bases(remote):
+    """The BASEs that followed other objects of the log."""
+    return [place for place, link in remote.lineage().log.items() if link["kind"] == "base"][1:]
+
+
+@test(timeout=120)
+def an_outage_longer_than_the_log_is_held_is_followed_by_a_base(case):
+    with Remote() as remote:
+        with remote.mount(case, SEAL_SOON) as m:
+            fill(m)
+            wait_current(m)
+            remote.down()
+            for i in range(18):
+                m.make(f"cache/outage/{i}", noise(16 * MIB, i))
+            m.wait_sealed(*(m(f"cache/outage/{i}") for i in range(18)))
+            for i in range(16):
+                os.unlink(m(f"cache/outage/{i}"))
+            m.tidy()
+            remote.up()
+            wait_current(m)
+            assert bases(remote), "the log was held"
+            m.make("cache/shell/after", b"behind the BASE")
+            want = tree(m)
+            wait_current(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def a_store_is_restored_twice_in_a_row(case):
+    with Remote() as remote:
+        with remote.mount(case, SEAL_SOON) as m:
+            fill(m)
+            want = tree(m)
+            wait_current(m)
+            m.kill9()
+        remote.restore(case.path("never-mounted"))
+        for name in ("second", "third"):
+            with remote.elsewhere(case, SEAL_SOON, name=name) as m:
+                assert tree(m) == want
+                m.make(f"cache/{name}", name.encode())
+                want = tree(m)
+                wait_current(m)
+                m.kill9()
+        same_tree_elsewhere(remote, case, want, "fourth")
+        assert not remote.rewritten()
+
+
+def refuses(remote, store, saying):
+    before = remote.requests
+    done = remote.restore(store, check=False)
+    said = done.stderr.decode()
+    assert done.returncode == 1 and saying in said and len(said.splitlines()) == 1, done
+    assert not remote.count(kind="put", key="*/[we][ap][lo]*", since=before), "it took over"
+
+
+@test
+def a_restore_needs_an_empty_directory_and_a_store_to_restore(case):
+    with Remote() as remote:
+        refuses(remote, case.path("new"), "no store is replicated to there")
+        assert not os.path.exists(case.path("new"))
+        with remote.mount(case) as m:
+            fill(m)
+            wait_current(m)
+            os.mkdir(case.path("full"))
+            write(case.path("full/file"), b"mine")
+            refuses(remote, case.path("full"), "is not empty")
+            refuses(remote, case.store, "is not empty")
+            refuses(remote, case.path("full/file"), "")
+            refuses(remote, case.path("no/such/directory"), "")
+            assert os.listdir(case.path("full")) == ["file"]
+            m.make("cache/shell/still", b"the host still has the store")
+            want = tree(m)
+            wait_current(m)
+            m.kill9()
+        os.mkdir(case.path("elsewhere"))
+        same_tree_elsewhere(remote, case, want, "elsewhere/")
+        assert not [n for n in os.listdir(case.dir) if "restoring" in n]
+
+
+def is_read_only(m):
+    """A deposed mount reads, and takes nothing."""
+    same(read(m("cache/shell/small")), b"a few bytes\n")
+    with raises(errno.EIO, errno.EROFS):
+        m.make("cache/shell/refused", b"x")
+    fd = os.open(m("cache/shell/small"), os.O_RDONLY)
+    try:
+        with raises(errno.EIO):
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@test(variants={"before_its_first_mount": False, "replicated": True})
+def of_two_copies_of_a_store_one_goes_on(case, replicated):
+    with Remote() as remote:
+        if replicated:
+            with remote.mount(case) as m:
+                fill(m)
+        else:
+            with case.mount() as m:
+                fill(m)
+            remote.add(case.store)
+        copy_store(case.store, case.path("copy"))
+        with remote.mount(case) as m:
+            m.make("cache/shell/winner", b"went on")
+            want = tree(m)
+            wait_current(m)
+            with remote.mount(case, store=case.path("copy"), mnt=case.path("copy-mnt")) as copy:
+                assert wait_state(copy, "deposed")["error"]
+                is_read_only(copy)
+            m.make("cache/shell/winner", b"goes on")
+            want = tree(m)
+            wait_current(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def whoever_restores_deposes_the_other_which_keeps_its_tail(case):
+    with Remote() as remote:
+        with remote.mount(case, "replicate_every=fsync") as m:
+            fill(m)
+            wait_current(m)
+            want = tree(m)
+            remote.restore(case.path("elsewhere"))
+            m.make("cache/shell/tail", b"was never sent")
+            said = wait_state(m, "deposed")
+            assert "another host" in said["error"], said
+            is_read_only(m)
+            same(read(m("cache/shell/tail")), b"was never sent")
+            assert push(m, check=False).returncode == 1
+            m.remount()
+            assert wait_state(m, "deposed")["error"]
+            same(read(m("cache/shell/tail")), b"was never sent")
+            is_read_only(m)
+        new = case.path("elsewhere")
+        with remote.mount(case, store=new, mnt=case.path("new-mnt")) as m:
+            assert tree(m) == want
+            wait_current(m)
+        remote.lineage().check()
+
+
+@test
+def an_unmount_sends_what_is_left(case):
+    with Remote() as remote:
+        with remote.mount(case, "replicate_every=3600000") as m:
+            wait_current(m)
+            fill(m)
+            want = tree(m)
+            assert status(m)["pending_bytes"] > 3 * MIB
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def a_file_that_was_synced_is_in_the_remote(case):
+    with Remote() as remote:
+        with remote.mount(case, "replicate_every=fsync") as m:
+            wait_current(m)
+            for i in range(20):
+                with open(m.make(f"cache/synced/{i}"), "wb") as f:
+                    f.write(b"%d" % i)
+                    f.flush()
+                    os.fsync(f.fileno())
+            m.kill9()
+        with remote.elsewhere(case) as m:
+            for i in range(20):
+                same(read(m(f"cache/synced/{i}")), b"%d" % i)
+
+
+@test
+def idle_there_are_no_requests(case):
+    with Remote() as remote, remote.mount(case, SEAL_SOON, "replicate_every=10") as m:
+        clock = Clock(case)
+        m.unmount()
+        clock.start(m)
+        path = m.make("cache/shell/file", log_text(100 * KIB, 1))
+        m.wait_sealed(path)
+        push(m)
+        wait_current(m)
+        before = remote.requests
+        for _ in range(12):  # hundreds of rounds, and half a day
+            time.sleep(0.25)
+            clock.pass_time(HOUR)
+            remote.clock_offset += HOUR
+            read(path)
+            status(m)
+        assert remote.requests == before, remote.log[before:]
+
+
+def pack_bytes(store):
+    folder = os.path.join(store, "packs")
+    return sum(os.stat(os.path.join(folder, n)).st_blocks * 512 for n in os.listdir(folder))
+
+
+def big_files(m, count):
+    return [m.make(f"cache/big/{i}", noise(4 * MIB, i)) for i in range(count)]
+
+
+def read_uncached(path):
+    with open(path, "rb") as f:
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return f.read()
+
+
+@test(timeout=120)
+def with_a_bound_all_is_readable_and_the_disk_is_not_used(case):
+    with Remote() as remote, remote.mount(case, SEAL_SOON, "local_max=16") as m:
+        paths = big_files(m, 16)
+        m.wait_sealed(*paths)
+        push(m)
+        eventually(lambda: pack_bytes(case.store) <= 18 * MIB, "packs are within their bound")
+        for i, path in enumerate(paths):
+            same(read_uncached(path), noise(4 * MIB, i))
+        eventually(lambda: pack_bytes(case.store) <= 18 * MIB, "and after all was read")
+        assert status(m)["brought_bytes"] >= 40 * MIB, status(m)
+        m.crash()
+        for i, path in enumerate(paths):
+            same(read_uncached(path), noise(4 * MIB, i))
+        remote.down()
+        away = 0
+        for i, path in enumerate(paths):
+            try:
+                same(read_uncached(path), noise(4 * MIB, i))
+            except OSError as e:
+                assert e.errno == errno.EIO, e
+                away += 1
+        assert 8 <= away < 16, away
+        remote.up()
+        for i, path in enumerate(paths):
+            same(read_uncached(path), noise(4 * MIB, i))
+        wait_current(m)
+
+
+@test(timeout=120)
+def without_its_remote_a_store_has_everything(case):
+    with Remote() as remote:
+        with remote.mount(case, SEAL_SOON, "local_max=8") as m:
+            fill(m)
+            m.wait_sealed(*big_files(m, 8))
+            push(m)
+            want = tree(m)
+            eventually(lambda: pack_bytes(case.store) <= 10 * MIB, "most of it is away")
+        kept = dict(remote.objects)
+        rule = remote.fault("status", kind="get", key="a/pack/*", status=503, count=None)
+        done = run(OFFLOAD, "remote", "remove", "--store", case.store, check=False)
+        assert done.returncode == 1 and rule.fired, done
+        remote.remove(rule)
+        remove_remote(case.store)
+        assert dict(remote.objects) == kept
+        remote.down()
+        with case.mount(SEAL_SOON) as m:
+            assert tree(m) == want
+            with raises(errno.ENODATA):
+                status(m)
+        remote.up()
+        remote.prefix = "b"
+        remote.add(case.store)
+        with remote.mount(case, SEAL_SOON) as m:
+            push(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def mounts_that_die_before_they_have_an_epoch_do_no_harm(case):
+    with Remote() as remote:
+        with remote.mount(case) as m:
+            fill(m)
+            want = tree(m)
+            wait_current(m)
+        log = case.path("failpoints")
+        for _ in range(20):
+            # After the probe's two: the FENCE.
+            m.launch(OFS_FAILPOINT="remote.put=kill@3", OFS_FAILPOINT_LOG=log)
+            assert m.wait() == -signal.SIGKILL
+        assert len(read(log).splitlines()) == 20
+        with m.start():
+            wait_current(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def a_restore_that_died_leaves_a_lineage_that_can_be_read(case):
+    with Remote() as remote:
+        with remote.mount(case) as m:
+            fill(m)
+            want = tree(m)
+            wait_current(m)
+        for i in range(5):
+            # After the probe's two, the epoch of the FENCE of the one before, and a FENCE.
+            os.environ["OFS_FAILPOINT"] = f"remote.put=kill@{5 if i else 4}"
+            done = remote.restore(case.path(f"dead-{i}"), check=False)
+            assert done.returncode == -signal.SIGKILL, done
+            del os.environ["OFS_FAILPOINT"]
+        assert len([k for k, link in remote.lineage().log.items() if link["kind"] == "fence"]) == 5
+        clock = Clock(case)
+        remote.restore(case.path("alive"))
+        with remote.mount(case, store=case.path("alive"), mnt=case.path("a"), clock=clock) as m:
+            for i in range(2):
+                m.make("cache/shell/more", b"%d" % i)
+                push(m)
+            m.make("cache/shell/more", b"more")
+            wait_current(m)
+            wait_garbage(remote, clock, m)
+            want = tree(m)
+            wait_current(m)
+        remote.clock_offset = 0
+        same_tree_elsewhere(remote, case, want)
+
+
+@test(variants={"refused": "refuse", "hanging": "hang"})
+def while_the_remote_is_away_all_goes_on_here(case, how):
+    with Remote() as remote:
+        with remote.mount(case, SEAL_SOON) as m:
+            m.make("cache/shell/first", b"1")
+            wait_current(m)
+            remote.down(how)
+            fill(m)
+            m.wait_sealed(m("cache/shell/large"))
+            if how == "refuse":
+                said = wait_state(m, "behind")
+                assert said["error"] and said["pending_bytes"] > 3 * MIB, said
+            m.crash()
+            m.make("cache/shell/more", b"2")
+            want = tree(m)
+            remote.up()
+            wait_current(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+        assert not remote.rewritten()
+
+
+@test
+def a_sync_waits_for_a_remote_that_comes_back(case):
+    with Remote() as remote, remote.mount(case, "replicate_every=fsync") as m:
+        wait_current(m)
+        rule = remote.fault("down", kind="put", key="a/wal/*", seconds=1.5)
+        with open(m.make("cache/shell/file"), "wb") as f:
+            f.write(b"synced")
+            f.flush()
+            os.fsync(f.fileno())
+        assert rule.fired
+        assert status(m)["pending_bytes"] == 0
+
+
+@test
+def an_unmount_without_its_remote_loses_nothing(case):
+    with Remote() as remote:
+        with remote.mount(case, SEAL_SOON) as m:
+            wait_current(m)
+            remote.down()
+            fill(m)
+            m.wait_sealed(m("cache/shell/large"))
+            want = tree(m)
+        remote.up()
+        with remote.mount(case, SEAL_SOON) as m:
+            wait_current(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+# --- A remote that cannot be used ------------------------------------------------------------------
+
+
+def refused_to_add(remote, case, saying, location=None):
+    where = location or remote.location
+    done = run(OFFLOAD, "remote", "add", "--store", case.store, where, check=False)
+    said = done.stderr.decode()
+    assert done.returncode == 1 and saying in said and len(said.splitlines()) == 1, done
+    return said
+
+
+def credentials_wrong(remote):
+    os.environ["AWS_SECRET_ACCESS_KEY"] = "wrong-secret-of-the-test"
+    yield "connecting", "SignatureDoesNotMatch"
+    os.environ.update(remote.environment())
+
+
+def read_only_credentials(remote):
+    os.environ.update(remote.environment("read-key"))
+    yield "connecting", "AccessDenied"
+    os.environ.update(remote.environment())
+
+
+def bucket_missing(remote):
+    bucket = remote.buckets.pop("test")
+    yield "connecting", "NoSuchBucket"
+    remote.buckets["test"] = bucket
+
+
+def condition_ignored(remote):
+    rule = remote.fault("ignore_condition", count=None)
+    yield "refused", "If-None-Match"
+    assert rule.fired
+    remote.remove(rule)
+
+
+BAD = {f.__name__: f for f in (
+    credentials_wrong, read_only_credentials, bucket_missing, condition_ignored,
+)}
+
+
+@test(variants=BAD)
+def a_remote_that_cannot_be_used_is_refused_and_the_mount_goes_on(case, bad):
+    with Remote() as remote:
+        trouble = bad(remote)
+        state, saying = next(trouble)
+        refused_to_add(remote, case, saying)
+        next(trouble, None)
+        remote.add(case.store)
+        before = dict(remote.objects)
+        trouble = bad(remote)
+        next(trouble)
+        with remote.mount(case) as m:
+            fill(m)
+            want = tree(m)
+            said = eventually(lambda: (s := status(m))["error"] and s, "status says why")
+            assert said["state"] == state and saying in said["error"], said
+            if state == "refused":
+                assert saying.encode() in push(m, check=False).stderr
+            m.kill9()
+        next(trouble, None)
+        assert {k: v for k, v in remote.objects.items() if "/probe/" not in k} == before
+        with remote.mount(case) as m:
+            wait_current(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def a_remote_has_one_store(case):
+    with Remote() as remote:
+        with remote.mount(case) as m:
+            fill(m)
+            want = tree(m)
+            wait_current(m)
+            m.kill9()
+        other = case.path("other")
+        done = run(OFFLOAD, "remote", "add", "--store", other, remote.location, check=False)
+        assert done.returncode == 1 and b"already" in done.stderr, done
+        with case.mount(store=other, mnt=case.mnt) as m:
+            m.make("cache/other", b"of another store")
+        with open(os.path.join(other, "config.ini"), "a") as f:
+            f.write(f"remote = {remote.location}\n")
+        before = remote.count(kind="put", key="a/[!p]*")
+        with remote.mount(case, store=other) as m:
+            assert "another store" in wait_state(m, "refused")["error"]
+            m.make("cache/shell/goes", b"on")
+        assert remote.count(kind="put", key="a/[!p]*") == before
+        same_tree_elsewhere(remote, case, want)
+
+
+@test
+def credentials_are_shown_nowhere(case):
+    with Remote() as remote:
+        secret = remote.environment()["AWS_SECRET_ACCESS_KEY"]
+        with remote.mount(case) as m:
+            fill(m)
+            wait_current(m)
+            rule = remote.fault("status", kind="put", status=403, count=2)
+            m.make("cache/shell/more", b"x")
+            eventually(lambda: rule.fired == 2, "two refusals")
+            wait_current(m)
+            shown = read(m(".offload/status.json")) + run(
+                OFFLOAD, "remote", "status", "--dir", m.mnt
+            ).stdout + push(m).stdout
+            assert b"s3://test/a" in shown and secret.encode() not in shown
+            assert not processes_with(secret)
+            m.log.seek(0)
+            assert secret.encode() not in m.log.read()
+        for folder, _, names in os.walk(case.store):
+            for name in names:
+                assert secret.encode() not in read(os.path.join(folder, name)), name
+        with remote.lock:
+            assert not [k for k, v in remote.objects.items() if secret.encode() in v]
+
+
+main()
