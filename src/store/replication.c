@@ -34,7 +34,9 @@ int ofs_store_forget_objects(struct ofs_store *s)
 	int r;
 
 	OFS_LOCKED(&s->cycle);
-	r = ofs_index_begin(s->index);
+	r = ofs_packset_sync_all(s->packs);
+	if (r == 0)
+		r = ofs_index_begin(s->index);
 	return r < 0 ? r : ofs_index_end(s->index, ofs_index_delete_objects(s->index));
 }
 
@@ -264,7 +266,11 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f, str
 	if (ofs_store_copy_frame(s, f, buf) == 0)
 		return 0;
 	r = ofs_index_find_extent(s->index, f->pack, f->off, &e, &object);
-	return r < 0 ? (r == -ENOENT ? 0 : r) : ofs_away_bring(s, &loc);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = ofs_away_bring(s, &loc);
+	/* Its head alone was looked at. */
+	return r == 0 && ofs_store_copy_frame(s, f, buf) < 0 ? -EIO : r;
 }
 
 int ofs_store_bring_all(struct ofs_store *s,

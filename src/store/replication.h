@@ -47,7 +47,10 @@ void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(vo
 int ofs_store_bring_all(struct ofs_store *s,
 			void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg);
 
-/* Forgets all objects: content that is not here is lost, and another remote gets everything. */
+/*
+ * Forgets all objects, once what was brought is durable: content that is not here is lost, and
+ * another remote gets everything.
+ */
 int ofs_store_forget_objects(struct ofs_store *s);
 
 /* ---- the log */
