@@ -27,6 +27,7 @@ static struct {
 	/* Before a request: 0, or what it returns instead; `what` is the function's last word. */
 	int (*_Atomic fault)(const char *what, const char *key);
 	atomic_uint requests;
+	const atomic_bool *_Atomic cancel; /* of the one that was opened last */
 } remote = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static inline void remote_finish(void)
@@ -114,6 +115,7 @@ void ofs_remote_access_finish(struct ofs_remote_access *r)
 int ofs_bucket_open(const struct ofs_remote_access *access, int64_t timeout,
 		    const atomic_bool *cancel, struct ofs_error *err, struct ofs_bucket **ret)
 {
+	remote.cancel = cancel;
 	*ret = ofs_alloc(1);
 	return 0;
 }
