@@ -659,6 +659,27 @@ int ofs_packset_list_parts(struct ofs_packset *ps,
 	return ofs_io_list(ps->dirfd, ".", list_parts_of, &parts);
 }
 
+static int sync_one(void *arg, const char *name)
+{
+	struct ofs_packset *ps = arg;
+	uint32_t pack = ofs_pack_number(name);
+	struct ofs_pack *p;
+	int r = pack ? ofs_pack_get(&ps->table, pack, &p) : -ENOENT;
+
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? 0 : r;
+	r = ofs_io_datasync(p->fd);
+	ofs_pack_put(&ps->table, p);
+	return r;
+}
+
+int ofs_packset_sync_all(struct ofs_packset *ps)
+{
+	int r = ofs_io_list(ps->dirfd, ".", sync_one, ps);
+
+	return r < 0 ? r : ofs_io_sync(ps->dirfd);
+}
+
 struct usage {
 	struct ofs_packset *ps;
 	uint64_t bytes;

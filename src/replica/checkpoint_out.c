@@ -324,13 +324,13 @@ static int settle(struct ofs_checkpoint_out *out, struct ofs_error *err)
 {
 	int r = ofs_lineage_put(out->lineage, out->unsettled_key, &out->unsettled, err);
 
-	if (r == -EAGAIN)
+	/* It may be there all the same, so that its number is no other one's. */
+	if (r < 0)
 		return r;
 	free(out->unsettled_key);
 	out->unsettled_key = NULL;
-	if (r == 0)
-		out->newest++;
-	return r;
+	out->newest++;
+	return 0;
 }
 
 static int send_manifest(struct ofs_checkpoint_out *out, const struct snapshot *s,
@@ -375,6 +375,8 @@ static int note_objects(struct ofs_checkpoint_out *out, const struct pack_object
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = ofs_store_put_object(out->store, &objects[i].object, objects[i].extents,
 					 objects[i].n);
+	/* It may be lower than before, and ids be given again. */
+	out->durable = 0;
 	return r < 0 ? r : ofs_store_list_objects(out->store, note_highest, &out->durable);
 }
 

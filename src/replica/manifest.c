@@ -10,6 +10,8 @@
 #include "pack/pack.h"
 
 #define PAGE 1024u
+#define PACK_LEAP 65536u
+#define INO_LEAP (UINT64_C(1) << 24)
 
 void ofs_manifest_finish(struct ofs_manifest *m)
 {
@@ -274,14 +276,14 @@ static int put_object(struct ofs_index *ix, const json_t *o)
 	return ofs_index_put_object(ix, &object, extents, json_array_size(list));
 }
 
-static int edit_index(struct ofs_index *ix, const json_t *objects, uint32_t leap)
+static int edit_index(struct ofs_index *ix, const json_t *objects, uint64_t leaps)
 {
 	struct ofs_index_meta meta;
 	size_t i;
 	json_t *o;
 	int r = ofs_index_get_meta(ix, &meta);
 
-	if (r == 0 && meta.pack > UINT32_MAX - leap)
+	if (r == 0 && leaps > (UINT32_MAX - meta.pack) / PACK_LEAP)
 		r = -EFBIG;
 	if (r == 0)
 		r = ofs_index_begin(ix);
@@ -290,7 +292,8 @@ static int edit_index(struct ofs_index *ix, const json_t *objects, uint32_t leap
 	json_array_foreach ((json_t *)objects, i, o)
 		if (r == 0)
 			r = put_object(ix, o);
-	meta.pack += leap;
+	meta.pack += (uint32_t)leaps * PACK_LEAP;
+	meta.next_ino += leaps * INO_LEAP;
 	meta.pack_size = OFS_PACK_HEADER;
 	if (r == 0)
 		r = ofs_index_put_meta(ix, &meta);
@@ -303,7 +306,7 @@ static int note_highest(void *arg, const struct ofs_index_object *o)
 	return 0;
 }
 
-int ofs_manifest_finish_index(const struct ofs_manifest *m, const char *path, uint32_t leap,
+int ofs_manifest_finish_index(const struct ofs_manifest *m, const char *path, uint64_t leaps,
 			      uint64_t *ret_durable, struct ofs_error *err)
 {
 	struct ofs_index *ix;
@@ -312,7 +315,7 @@ int ofs_manifest_finish_index(const struct ofs_manifest *m, const char *path, ui
 	if (r < 0)
 		return r;
 	*ret_durable = 0;
-	r = edit_index(ix, json_object_get(m->object.header, "objects"), leap);
+	r = edit_index(ix, json_object_get(m->object.header, "objects"), leaps);
 	if (r == 0)
 		r = ofs_index_list_objects(ix, note_highest, ret_durable);
 	ofs_index_close(ix);

@@ -44,8 +44,8 @@ int ofs_manifest_fetch(struct ofs_lineage *l, const struct ofs_manifest *m,
 
 /*
  * Enters what the pages do not know into the index at `path`: the objects that were made after they
- * were copied. Packs go on `leap` numbers behind those that may have been used. *ret_durable is the
- * highest id of an object.
+ * were copied. `leaps` hosts have begun to go on from there, this one among them: packs and inodes
+ * get numbers that none of them can have given. *ret_durable is the highest id of an object.
  */
-int ofs_manifest_finish_index(const struct ofs_manifest *m, const char *path, uint32_t leap,
+int ofs_manifest_finish_index(const struct ofs_manifest *m, const char *path, uint64_t leaps,
 			      uint64_t *ret_durable, struct ofs_error *err);

@@ -15,7 +15,6 @@
 
 #define TIMEOUT (60 * OFS_NS_PER_S)
 #define LSN_LEAP (UINT64_C(1) << 40)
-#define PACK_LEAP 65536u
 #define NEVER_SEAL_MS 3600000u
 #define TRIES 5
 
@@ -58,9 +57,9 @@ static int walk(struct rebuild *rb, bool keep, struct ofs_log_place *at, struct 
 					     "the log has a gap behind the newest checkpoint");
 		/* Whoever made it may have died before that. */
 		if (link.kind == OFS_LINK_FENCE && at->epoch >= rb->epoch)
-			r = ofs_lineage_note_epoch(&rb->lineage, at->epoch + 1, &link, err);
+			r = ofs_takeover_note_epoch(&rb->lineage, at, &link, err);
 		if (r < 0)
-			return r == -EEXIST ? -ESTALE : r;
+			return r;
 		if (keep && link.kind == OFS_LINK_DATA)
 			r = ofs_journal_import(rb->journal_fd, rb->lineage.uuid, link.segment,
 					       link.from, link.log.data, link.log.len);
@@ -175,12 +174,12 @@ static int fetch(struct rebuild *rb, struct ofs_error *err)
 						.progress = rb->set->progress,
 						.arg = rb->set->arg };
 	OFS_FREE char *index = ofs_format("%s/index.db", rb->temporary);
+	uint64_t leaps = rb->state.at.lsn / LSN_LEAP - rb->manifest.at.lsn / LSN_LEAP;
 	struct ofs_log_place at = rb->manifest.log;
 	int r = ofs_manifest_fetch(&rb->lineage, &rb->manifest, &to, err);
 
 	if (r == 0)
-		r = ofs_manifest_finish_index(&rb->manifest, index, PACK_LEAP, &rb->state.durable,
-					      err);
+		r = ofs_manifest_finish_index(&rb->manifest, index, leaps, &rb->state.durable, err);
 	return r < 0 ? r : walk(rb, true, &at, err);
 }
 

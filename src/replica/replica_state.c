@@ -18,15 +18,15 @@ void ofs_replica_state_finish(struct ofs_replica_state *st)
 
 static int decode(const json_t *json, struct ofs_replica_state *ret)
 {
-	json_int_t epoch, seq, lsn, checkpoint, durable;
+	json_int_t logged_to, epoch, seq, lsn, checkpoint, durable;
 	json_t *writers, *w;
 	const char *location;
 	size_t i;
 	int based, deposed;
 
-	if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I}",
-			"location", &location, "writers", &writers, "epoch", &epoch, "seq", &seq, "lsn", &lsn,
-			"checkpoint", &checkpoint, "based", &based, "deposed", &deposed, "durable",
+	if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I}",
+			"location", &location, "writers", &writers, "logged_to", &logged_to, "epoch",
+			&epoch, "seq", &seq, "lsn", &lsn, "checkpoint", &checkpoint, "based", &based, "deposed", &deposed, "durable",
 			&durable) < 0 ||
 	    json_array_size(writers) > OFS_WRITERS_MAX)
 		return -EUCLEAN;
@@ -35,6 +35,7 @@ static int decode(const json_t *json, struct ofs_replica_state *ret)
 			return -EUCLEAN;
 		memcpy(ret->writers[ret->nwriters++], json_string_value(w), OFS_WRITER_SIZE);
 	}
+	ret->logged_to = (ofs_lsn)logged_to;
 	ret->at = (struct ofs_log_place){ (uint32_t)epoch, (uint32_t)seq, (ofs_lsn)lsn };
 	ret->checkpoint = (uint32_t)checkpoint;
 	ret->based = based;
@@ -67,8 +68,8 @@ int ofs_replica_state_save(int dirfd, const struct ofs_replica_state *st)
 
 	for (size_t i = 0; i < st->nwriters; i++)
 		json_array_append_new(writers, json_string(st->writers[i]));
-	json = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I}", "location", st->location,
-			 "writers", writers, "epoch", (json_int_t)st->at.epoch, "seq",
+	json = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I}", "location",
+			 st->location, "writers", writers, "logged_to", (json_int_t)st->logged_to, "epoch", (json_int_t)st->at.epoch, "seq",
 			 (json_int_t)st->at.seq, "lsn", (json_int_t)st->at.lsn, "checkpoint",
 			 (json_int_t)st->checkpoint, "based", st->based, "deposed", st->deposed, "durable",
 			 (json_int_t)st->durable);
@@ -108,10 +109,10 @@ int ofs_replica_state_remove(int dirfd)
 	return r == -ENOENT ? 0 : r;
 }
 
-bool ofs_replica_state_is_ours(const struct ofs_replica_state *st, const char *writer)
+bool ofs_replica_state_is_ours(const struct ofs_replica_state *st, const struct ofs_link *link)
 {
 	for (size_t i = 0; i < st->nwriters; i++)
-		if (strcmp(st->writers[i], writer) == 0)
-			return true;
+		if (strcmp(st->writers[i], link->writer) == 0)
+			return (i == 0 && st->named) || link->to <= st->logged_to;
 	return false;
 }

@@ -12,6 +12,12 @@ struct ofs_replica_state {
 	char writers[OFS_WRITERS_MAX][OFS_WRITER_SIZE];
 	size_t nwriters;
 	bool named; /* the first one is of this mount; not saved */
+	/*
+	 * Where the log on this disk ended when the mounts that have these names were over; 0: they
+	 * are not. A copy of the store's directory, whose mount has the same name, may have made
+	 * what is behind that.
+	 */
+	ofs_lsn logged_to;
 	struct ofs_log_place at; /* known to be in the log of the remote; epoch 0: nothing is yet */
 	uint32_t checkpoint; /* the newest manifest of that epoch that was acknowledged; 0: none */
 	bool deposed; /* another host has taken the store over */
@@ -36,4 +42,5 @@ int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st);
 /* Nothing was replicated then. */
 int ofs_replica_state_remove(int dirfd);
 
-bool ofs_replica_state_is_ours(const struct ofs_replica_state *st, const char *writer);
+/* Whether this mount, or an earlier one of this store, has made it. */
+bool ofs_replica_state_is_ours(const struct ofs_replica_state *st, const struct ofs_link *link);

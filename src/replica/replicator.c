@@ -54,6 +54,7 @@ struct ofs_replicator {
 	pthread_cond_t wake; /* of the thread */
 	pthread_cond_t done; /* a round has ended */
 	bool stop;
+	bool ended; /* the thread has nothing more to do */
 	bool urgent; /* somebody waits */
 	bool crowded; /* packs take too much of this disk */
 	uint64_t pushes; /* that were asked for */
@@ -130,8 +131,10 @@ static int send_link(struct ofs_replicator *rp, struct ofs_link *link, struct of
 	link->time = ofs_clock_wall();
 	rp->unsettled.len = 0;
 	r = ofs_link_encode(&rp->lineage, link, &rp->unsettled);
-	if (r < 0)
+	if (r < 0) {
+		rp->unsettled.len = 0;
 		return r;
+	}
 	rp->unsettled_link = *link;
 	rp->unsettled_link.log = (struct ofs_buf)OFS_BUF_INIT;
 	return settle_log(rp, err);
@@ -208,9 +211,11 @@ static int send_checkpoint(struct ofs_replicator *rp,
 	rp->status.checkpoint_at = ofs_clock_wall();
 	pthread_mutex_unlock(&rp->lock);
 	r = ofs_replica_state_save(rp->dirfd, &rp->state);
-	return r < 0 ? ofs_error_set(err, -r, "remote/state in the store cannot be written: %s",
-				     strerror(-r))
-		     : 0;
+	if (r == 0)
+		return 0;
+	/* The place that is saved must not become garbage. */
+	ofs_garbage_finish(&rp->out.garbage);
+	return ofs_error_set(err, -r, "remote/state in the store cannot be written: %s", strerror(-r));
 }
 
 /* What the log lacks, or never had, is sent as a checkpoint; the log goes on behind it. */
@@ -370,7 +375,7 @@ static bool begin_round(struct ofs_replicator *rp, struct round *ret)
 	stop = rp->stop;
 	pthread_mutex_unlock(&rp->lock);
 	/* Before it is looked at: what comes later is told. */
-	ofs_store_watch_log(rp->store, note_change, rp);
+	ofs_store_watch(rp->store, note_change, rp);
 	return !stop;
 }
 
@@ -407,6 +412,9 @@ static void *run(void *arg)
 		r = do_round(rp, &round, &err);
 		end_round(rp, &round, r, &err);
 	}
+	OFS_LOCKED(&rp->lock);
+	rp->ended = true;
+	pthread_cond_broadcast(&rp->done);
 	return NULL;
 }
 
@@ -477,6 +485,10 @@ int ofs_replicator_create(struct ofs_store *s, const struct ofs_remote_access *r
 	rp->out.store = s;
 	rp->out.dirfd = rp->dirfd;
 	rp->reached = rp->state.based ? rp->state.at.lsn : 0;
+	if (rp->state.nwriters && !rp->state.logged_to) {
+		rp->state.logged_to = ofs_store_log_end(s);
+		ofs_replica_state_save(rp->dirfd, &rp->state);
+	}
 	rp->out.durable = rp->state.durable;
 	ofs_fetcher_set_durable(rp->fetcher, rp->out.durable);
 	if (rp->state.at.epoch)
@@ -540,9 +552,13 @@ void ofs_replicator_stop(struct ofs_replicator *rp, int64_t wait)
 	rp->cancel = !is_settled(rp);
 	pthread_cond_signal(&rp->wake);
 	pthread_cond_broadcast(&rp->done);
+	/* It may be sending content. */
+	while (!rp->ended && ofs_cond_wait_until(&rp->done, &rp->lock, until))
+		;
+	rp->cancel = true;
 	pthread_mutex_unlock(&rp->lock);
 	pthread_join(rp->thread, NULL);
-	ofs_store_watch_log(rp->store, NULL, NULL);
+	ofs_store_watch(rp->store, NULL, NULL);
 	rp->runs = false;
 }
 

@@ -2,6 +2,7 @@
 #include "replica/takeover.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 static int deposed(const struct ofs_log_place *at, struct ofs_error *err)
 {
@@ -10,16 +11,26 @@ static int deposed(const struct ofs_log_place *at, struct ofs_error *err)
 			     at->epoch);
 }
 
-/*
- * Epochs are dense: before anything else is made in one. That somebody else has it tells that `at`
- * was not the end of the log, what is behind it being garbage and gone.
- */
-static int note_epoch(struct ofs_lineage *l, const struct ofs_log_place *at,
-		      const struct ofs_link *fence, struct ofs_error *err)
+static int note_any(void *arg, const char *key, uint64_t size)
 {
-	int r = ofs_lineage_note_epoch(l, at->epoch + 1, fence, err);
+	return 1;
+}
 
-	return r == -EEXIST ? deposed(at, err) : r;
+/*
+ * Epochs are dense: before anything else is made in one. A FENCE is the last object of its epoch;
+ * what is behind it, or that somebody else has the next epoch, tells that it lies in a hole. What
+ * tells so is an hour old when the hole comes to be, so that no list is too old to have it.
+ */
+int ofs_takeover_note_epoch(struct ofs_lineage *l, const struct ofs_log_place *at,
+			    const struct ofs_link *fence, struct ofs_error *err)
+{
+	OFS_FREE char *prefix = ofs_format("wal/%08x/", at->epoch);
+	OFS_FREE char *key = ofs_key_wal(at->epoch, at->seq + 1);
+	int r = ofs_s3_list(ofs_bucket_s3(l->bucket), prefix, key, note_any, NULL, err);
+
+	if (r == 0)
+		r = ofs_lineage_note_epoch(l, at->epoch + 1, fence, err);
+	return r > 0 || r == -EEXIST ? deposed(at, err) : r;
 }
 
 /*
@@ -61,7 +72,7 @@ int ofs_takeover_fence(struct ofs_lineage *l, struct ofs_replica_state *st,
 	if (r == 0)
 		r = check_manifest(l, manifest, err);
 	if (r == 0)
-		r = note_epoch(l, at, &fence, err);
+		r = ofs_takeover_note_epoch(l, at, &fence, err);
 	if (r < 0)
 		return r;
 	st->at = ofs_log_place_after(at, &fence);
@@ -94,8 +105,6 @@ static int begin(struct ofs_lineage *l, struct ofs_replica_state *st, ofs_lsn ls
 	struct ofs_link root = {
 		.kind = OFS_LINK_FENCE, .from = lsn, .to = lsn, .time = ofs_clock_wall()
 	};
-	struct ofs_log_place none = { 0 };
-	uint32_t epoch;
 	int r;
 
 	memcpy(root.writer, st->writers[0], sizeof(root.writer));
@@ -104,27 +113,28 @@ static int begin(struct ofs_lineage *l, struct ofs_replica_state *st, ofs_lsn ls
 		st->at = (struct ofs_log_place){ 1, 0, lsn };
 	if (r != -EEXIST)
 		return r;
-	r = ofs_lineage_newest_epoch(l, err, &epoch, &there);
+	r = ofs_lineage_read_epoch(l, 1, err, &there);
 	if (r < 0)
 		return r;
-	if (epoch > 1 || !ofs_replica_state_is_ours(st, there.writer))
-		return deposed(&none, err);
+	if (!ofs_replica_state_is_ours(st, &there))
+		return ofs_error_set(err, EOPNOTSUPP,
+				     "the remote has the log of another copy of this store: use "
+				     "another prefix");
 	st->at = (struct ofs_log_place){ 1, 0, there.to };
 	return 1;
 }
 
 /* Follows what is ours behind st->at. 1: there was something; 0: the log ends there. */
-static int follow(struct ofs_lineage *l, struct ofs_replica_state *st, ofs_lsn local_end,
-		  struct ofs_error *err)
+static int follow(struct ofs_lineage *l, struct ofs_replica_state *st, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_link_finish) struct ofs_link link = { 0 };
 	int r = ofs_lineage_next(l, &st->at, err, &link);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	if (!ofs_replica_state_is_ours(st, link.writer) || link.to > local_end)
+	if (!ofs_replica_state_is_ours(st, &link))
 		return deposed(&st->at, err);
-	r = link.kind == OFS_LINK_FENCE ? note_epoch(l, &st->at, &link, err) : 0;
+	r = link.kind == OFS_LINK_FENCE ? ofs_takeover_note_epoch(l, &st->at, &link, err) : 0;
 	if (r < 0)
 		return r;
 	st->based = st->based || link.kind == OFS_LINK_BASE;
@@ -143,13 +153,13 @@ static int take_name(int dirfd, struct ofs_replica_state *st, struct ofs_error *
 		     : 0;
 }
 
-static int go_on(struct ofs_lineage *l, int dirfd, struct ofs_replica_state *st, ofs_lsn local_end,
+static int go_on(struct ofs_lineage *l, int dirfd, struct ofs_replica_state *st,
 		 struct ofs_error *err)
 {
 	int r;
 
 	do {
-		while ((r = follow(l, st, local_end, err)) > 0)
+		while ((r = follow(l, st, err)) > 0)
 			;
 		if (r == 0)
 			r = take_name(dirfd, st, err);
@@ -172,10 +182,11 @@ int ofs_takeover_continue(struct ofs_lineage *l, int dirfd, struct ofs_replica_s
 		r = 1;
 	}
 	if (r > 0)
-		r = go_on(l, dirfd, st, local_end, err);
+		r = go_on(l, dirfd, st, err);
 	if (r < 0)
 		return r;
 	/* What has an earlier name is behind us now. */
 	st->nwriters = 1;
+	st->logged_to = 0;
 	return ofs_replica_state_save(dirfd, st);
 }

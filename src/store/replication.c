@@ -34,7 +34,9 @@ int ofs_store_forget_objects(struct ofs_store *s)
 	int r;
 
 	OFS_LOCKED(&s->cycle);
-	r = ofs_index_begin(s->index);
+	r = ofs_packset_sync_all(s->packs);
+	if (r == 0)
+		r = ofs_index_begin(s->index);
 	return r < 0 ? r : ofs_index_end(s->index, ofs_index_delete_objects(s->index));
 }
 
@@ -98,12 +100,12 @@ ofs_lsn ofs_store_log_tail(struct ofs_store *s)
 	return ofs_journal_tail(s->journal);
 }
 
-void ofs_store_watch_log(struct ofs_store *s, void (*fn)(void *arg), void *arg)
+void ofs_store_watch(struct ofs_store *s, void (*fn)(void *arg), void *arg)
 {
 	OFS_LOCKED(&s->lock);
 
-	s->log_grows = fn;
-	s->log_grows_arg = arg;
+	s->news = fn;
+	s->news_arg = arg;
 }
 
 void ofs_store_hold_log(struct ofs_store *s, ofs_lsn lsn, uint64_t max)
@@ -280,7 +282,8 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 	if (r < 0)
 		return r == -ENOENT ? 1 : r;
 	r = ofs_away_bring(s, &loc);
-	return r < 0 ? r : ofs_store_copy_frame(s, f, &buf);
+	/* Its head alone was looked at. */
+	return r == 0 && ofs_store_copy_frame(s, f, &buf) < 0 ? -EIO : r;
 }
 
 int ofs_store_bring_all(struct ofs_store *s,

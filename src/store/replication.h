@@ -54,7 +54,10 @@ int ofs_store_bring_all(struct ofs_store *s,
 			void (*problem)(void *arg, const struct ofs_index_object *object, int error),
 			void *arg);
 
-/* Forgets all objects: content that is not here is lost, and another remote gets everything. */
+/*
+ * Forgets all objects, once what was brought is durable: content that is not here is lost, and
+ * another remote gets everything.
+ */
 int ofs_store_forget_objects(struct ofs_store *s);
 
 /* ---- the log */
@@ -79,10 +82,10 @@ ofs_lsn ofs_store_log_end(struct ofs_store *s);
 ofs_lsn ofs_store_log_tail(struct ofs_store *s);
 
 /*
- * Calls `fn` when the next record is logged, once, with locks held: it may only wake somebody. NULL:
- * no more.
+ * Calls `fn` when the next record is logged or content is sealed, once, with locks held: it may only
+ * wake somebody. NULL: no more.
  */
-void ofs_store_watch_log(struct ofs_store *s, void (*fn)(void *arg), void *arg);
+void ofs_store_watch(struct ofs_store *s, void (*fn)(void *arg), void *arg);
 
 /*
  * Keeps the log from `lsn` on (0: nothing), though the store does not need it, up to `max` bytes
