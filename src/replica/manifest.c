@@ -213,6 +213,12 @@ static int fetch_parts(struct fetch *f, const json_t *parts, bool pages)
 	int r = 0;
 
 	json_array_foreach ((json_t *)parts, i, p) {
+		const char *key = json_string_value(json_object_get(p, "key"));
+
+		if (key)
+			ofs_lineage_expect(f->lineage, key);
+	}
+	json_array_foreach ((json_t *)parts, i, p) {
 		r = fetch_part(f, p, pages);
 		if (r < 0)
 			return r;
