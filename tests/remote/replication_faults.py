@@ -44,8 +44,7 @@ class Model:
     acknowledged as being in the remote.
     """
 
-    def __init__(self, rng):
-        self.rng = rng
+    def __init__(self):
         self.states, self.times = [{}], [0]
         self.required = 0
         self.tokens = 0
@@ -58,7 +57,7 @@ class Model:
         """Never the same twice."""
         self.tokens += 1
         token = b"%08d " % self.tokens
-        if self.rng.random() < 0.5:
+        if self.tokens % 2:
             return (token * (size // 9 + 1))[:size]
         return token + random.Random(self.tokens).randbytes(max(size - 9, 0))
 
@@ -178,7 +177,7 @@ class Life:
     def __init__(self, case, seed):
         self.case, self.seed, self.began = case, seed, time.monotonic()
         self.rng = random.Random(f"faults {seed}")
-        self.model = Model(self.rng)
+        self.model = Model()
         self.clock = Clock(case)
         self.on_sync = self.rng.random() < 0.6
         self.options = [
@@ -585,7 +584,8 @@ class Life:
         host, rules = self.host, []
         for _ in range(3):
             self.work(host, 6)
-            push(host.m)
+            for _ in range(self.rng.randint(1, 3)):
+                push(host.m)
         self.early = self.remote.mark()
         self.work(host, 2)
         self.settle(host)
@@ -648,8 +648,8 @@ class Life:
 
     def prepare_sweep(self, host):
         """An anchor, a newer checkpoint, and an object of the log behind it."""
+        self.work(host, 3)
         for _ in range(2):
-            self.work(host, 3)
             push(host.m)
         self.work(host, 2)
         self.settle(host)

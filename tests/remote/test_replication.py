@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A store in object storage: what is restored, who may write, and what a bad remote costs."""
+import contextlib
 import errno
 import os
 import re
@@ -9,6 +10,7 @@ import time
 
 import paths  # noqa: F401
 from clock import HOUR, Clock
+from disk import Disk
 from files import KIB, MIB, log_text, noise, snapshot
 from harness import (
     OFFLOAD, SEAL_NEVER, SEAL_SOON, eventually, main, raises, read, run, same, test, write,
@@ -582,6 +584,40 @@ def an_unmount_without_its_remote_loses_nothing(case):
             want = tree(m)
         remote.up()
         with remote.mount(case, SEAL_SOON) as m:
+            wait_current(m)
+            m.kill9()
+        same_tree_elsewhere(remote, case, want)
+
+
+@test(root=True, variants={"away": True, "there": False})
+def a_full_disk_costs_nothing_that_was_stored(case, away):
+    with Remote() as remote:
+        disk = Disk(case, 48)
+        store = os.path.join(disk.path, "store")
+        with remote.mount(case, SEAL_SOON, store=store) as m:
+            fill(m)
+            wait_current(m)
+            if away:
+                remote.down()
+            full = 0
+            for i in range(60):
+                try:
+                    m.make(f"cache/fills/{i}", noise(1 * MIB, i))
+                except OSError as e:
+                    assert e.errno == errno.ENOSPC, e
+                    full += 1
+            assert full
+            for i in range(20):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(m(f"cache/fills/{i}"))
+            remote.up()
+            wait_current(m)
+            assert bool(bases(remote)) == away, "what is held for the remote goes when it is full"
+            m.make("cache/shell/after", b"it was full")
+            want = tree(m)
+            wait_current(m)
+            m.crash()
+            assert tree(m) == want
             wait_current(m)
             m.kill9()
         same_tree_elsewhere(remote, case, want)
