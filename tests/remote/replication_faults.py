@@ -6,6 +6,7 @@ fail in every way it has; daemons are killed before and after them; garbage is r
 back elsewhere must be a state that there was, with all that was acknowledged, and the objects must
 be one lineage. What is done depends on the seed alone, when it happens also on the machine.
 """
+import base64
 import collections
 import contextlib
 import datetime
@@ -19,7 +20,7 @@ import time
 
 import paths  # noqa: F401
 from clock import HOUR, Clock
-from harness import OFFLOAD, SLOW, eventually, read, stop, write
+from harness import OFFLOAD, SLOW, eventually, read, run, stop, write
 from replication import FINAL, Remote, copy_store, push, status, wait_current
 
 DEAD = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.EROFS, errno.ENODEV}
@@ -187,6 +188,12 @@ class Life:
         self.options.append(f"seal_delay={self.rng.choice([1, 20]) if self.seals else 3600000}")
         if self.rng.random() < 0.3:
             self.options.append("local_max=1")
+        self.key = self.rng.random() < 0.2 and case.path("key")
+        self.key_options = ["--key", self.key] if self.key else []
+        if self.key:
+            self.options.append(f"replicate_key={self.key}")
+            write(self.key, base64.b64encode(self.rng.randbytes(32)) + b"\n")
+            os.chmod(self.key, 0o600)
         self.tally = collections.Counter()  # faults that were set
         self.reached = collections.Counter()
         self.compared = 0
@@ -431,7 +438,7 @@ class Life:
             log = self.case.path("failpoints")
             environment.update(OFS_FAILPOINT=failpoint, OFS_FAILPOINT_LOG=log)
         return subprocess.Popen(
-            [OFFLOAD, "restore", self.remote.location, host.store],
+            [OFFLOAD, "restore", *self.key_options, self.remote.location, host.store],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env=environment,
         )
@@ -687,6 +694,7 @@ class Life:
 
     def live(self, events):
         with Remote() as self.remote:
+            self.remote.key = self.key
             self.host = self.new_host()
             self.remote.add(self.host.store)
             self.host.start()
@@ -720,4 +728,5 @@ class Life:
         self.take(host, "the last host")
         self.settle(host)
         self.remote.check()
+        run(OFFLOAD, "remote", "verify", "--dir", host.m.mnt, timeout=60 * SLOW)
         host.m.unmount()
