@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/guard.h"
+#include "cli/peers.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "client/hits.h"
@@ -35,24 +36,41 @@ static char *search_join(char *const words[])
 	return ofs_buf_steal_str(&text);
 }
 
-/* All that the query finds, allocated, as lines. An exit code, not EXIT_NOTHING. */
-static int search_ask(const char *path, char **ret)
+/* What one tree finds, as lines. */
+struct source {
+	char *text;
+	char *rest; /* of `text`: what is not printed yet */
+	const char *folder; /* before its paths; NULL: nothing */
+};
+
+/* An exit code, not EXIT_NOTHING. */
+static int search_ask(struct ofs_access *access, const char *path, char **ret)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	struct ofs_error err;
 	int r;
 
-	ofs_access_init(&access, &ofs_command_target);
-	if (ofs_access_open(&access, false, &err) < 0) {
+	if (ofs_access_open(access, false, &err) < 0) {
 		ofs_report("%s", err.text);
 		return EXIT_TROUBLE;
 	}
-	r = ofs_backend_read_text(access.backend, path, ret);
+	r = ofs_backend_read_text(access->backend, path, ret);
 	if (r == -EACCES)
 		ofs_report("only the owner of the store may search it");
 	else if (r < 0)
 		ofs_report("cannot search: %s", ofs_backend_strerror(-r));
 	return r < 0 ? EXIT_TROUBLE : EXIT_FOUND;
+}
+
+/* Asks a peer, which is left out if it does not answer. */
+static void search_ask_peer(const char *dir, const char *path, struct source *ret)
+{
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	const struct ofs_target_options peer = { .dir = dir, .whole = true };
+
+	ofs_access_init(&access, &peer);
+	search_ask(&access, path, &ret->text);
+	ret->rest = ret->text;
+	ret->folder = strrchr(dir, '/') + 1;
 }
 
 /* How the hit before came to its place. */
@@ -65,30 +83,85 @@ static void search_print_why(json_t *list, const char *line, bool wanted)
 		puts(line);
 }
 
+/* Prints the next hit of a source, and what is said of it; false: it has none. */
+static bool search_print_next(struct source *s, json_t *list, uint64_t *found)
+{
+	bool printed = false;
+
+	while (s->rest && *s->rest) {
+		char *line = s->rest;
+		size_t len = strcspn(line, "\n");
+		bool note = strncmp(line, OFS_SEARCH_NOTE, strlen(OFS_SEARCH_NOTE)) == 0;
+
+		if (printed && *line != '\t' && !note)
+			return true;
+		s->rest += len + (line[len] == '\n');
+		line[len] = '\0';
+		if (note) {
+			ofs_report("%s", line + strlen(OFS_SEARCH_NOTE));
+		} else if (*line == '\t') {
+			search_print_why(list, line, *found <= most);
+		} else {
+			OFS_FREE char *hit = s->folder ? ofs_format("peers/%s/%s", s->folder, line)
+						       : ofs_strdup(line);
+
+			printed = true;
+			if ((*found)++ >= most)
+				continue;
+			if (list)
+				json_array_append_new(list, ofs_hit_parse(hit));
+			else
+				puts(hit);
+		}
+	}
+	return printed;
+}
+
+/* The best hit of each source, then the second best, and so on. */
+static uint64_t search_print(struct source *sources, size_t n, json_t *list)
+{
+	uint64_t found = 0;
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < n; i++)
+			more = search_print_next(&sources[i], list, &found) || more;
+	}
+	return found;
+}
+
 static int search(const void *path)
 {
-	OFS_FREE char *text = NULL;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	struct source *sources = ofs_alloc(sizeof(*sources));
 	json_t *list = ofs_command_json ? json_array() : NULL;
-	char *line, *rest = NULL;
-	uint64_t found = 0;
+	char **peers = NULL;
+	uint64_t found;
+	size_t n = 1;
+	int code;
 
-	if (search_ask(path, &text) != EXIT_FOUND)
-		return EXIT_TROUBLE;
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		if (strncmp(line, OFS_SEARCH_NOTE, strlen(OFS_SEARCH_NOTE)) == 0)
-			ofs_report("%s", line + strlen(OFS_SEARCH_NOTE));
-		else if (*line == '\t')
-			search_print_why(list, line, found <= most);
-		else if (found++ >= most)
-			continue;
-		else if (list)
-			json_array_append_new(list, ofs_hit_parse(line));
-		else
-			puts(line);
+	ofs_access_init(&access, &ofs_command_target);
+	code = search_ask(&access, path, &sources[0].text);
+	sources[0].rest = sources[0].text;
+	if (code == EXIT_FOUND && access.target.mounted && !access.target.agent)
+		peers = ofs_peers_mounted(access.target.mountpoint);
+	for (char **p = peers; p && *p; p++) {
+		sources = ofs_realloc(sources, n + 1, sizeof(*sources));
+		sources[n] = (struct source){ 0 };
+		search_ask_peer(*p, path, &sources[n++]);
 	}
-	if (list && ofs_print_json(list, "search/") != OFS_EXIT_OK)
-		return EXIT_TROUBLE;
-	return found ? EXIT_FOUND : EXIT_NOTHING;
+	found = code == EXIT_FOUND ? search_print(sources, n, list) : 0;
+	if (code != EXIT_FOUND)
+		json_decref(list);
+	else if (list && ofs_print_json(list, "search/") != OFS_EXIT_OK)
+		code = EXIT_TROUBLE;
+	for (size_t i = 0; i < n; i++)
+		free(sources[i].text);
+	free(sources);
+	if (peers)
+		ofs_peers_free(peers);
+	return code != EXIT_FOUND ? code : found ? EXIT_FOUND : EXIT_NOTHING;
 }
 
 static int search_run(const struct ofs_command *self, int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/exclude.h"
+#include "cli/peers.h"
 #include "cli/report.h"
 #include "client/target.h"
 #include "client/workspace.h"
@@ -21,12 +22,29 @@
 extern const struct ofs_command ofs_cmd_up, ofs_cmd_down;
 
 static bool up_foreground;
+static struct ofs_option_list up_peers;
 
 static const struct ofs_option up_options[] = {
 	OFS_FLAG('f', "foreground", &up_foreground,
 		 "stay in the foreground, for a service manager that starts it again"),
+	OFS_LIST(0, "peer", "NAME=URL", &up_peers,
+		 "show what another host replicates to URL at peers/NAME,\n"
+		 "from now on; NAME= ends that"),
 	OFS_OPTIONS_END
 };
+
+/* Enters the peers that are named. */
+static int up_change_peers(const struct ofs_target *t, struct ofs_error *err)
+{
+	int r = up_peers.n ? ofs_path_make(t->store, UP_MODE) : 0;
+
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot make the store '%s': %s", t->store,
+				     strerror(-r));
+	for (size_t i = 0; i < up_peers.n && r == 0; i++)
+		r = ofs_peers_change(t->store, up_peers.at[i], err);
+	return r;
+}
 
 /* Makes the folders of the store and the mountpoint, and mounts. */
 static int up_mount(struct ofs_target *t, struct ofs_error *err)
@@ -66,13 +84,15 @@ static int up(struct ofs_target *target)
 	OFS_FREE char *shown = ofs_path_display(target->mountpoint);
 	struct ofs_error err;
 
+	if (up_change_peers(target, &err) < 0)
+		return ofs_report("%s", err.text);
 	if (target->mounted && up_foreground)
 		return ofs_report("'%s' is already mounted, by another daemon: end it with "
 				  "'offload down' first",
 				  shown);
 	if (target->mounted) {
 		ofs_report_line(stdout, "Already mounted: %s (store %s)", shown, target->store);
-		return OFS_EXIT_OK;
+		return ofs_peers_up(target);
 	}
 	if (up_mount(target, &err) < 0)
 		return *err.text ? ofs_report("%s", err.text) : OFS_EXIT_FAILURE;
@@ -81,7 +101,7 @@ static int up(struct ofs_target *target)
 			"Next: offload run -- CMD keeps long output there; %s/README.md tells the "
 			"rest.",
 			shown);
-	return OFS_EXIT_OK;
+	return ofs_peers_up(target);
 }
 
 /*
@@ -125,6 +145,8 @@ static int down(struct ofs_target *target)
 	/* From inside the tree it is the caller's shell that is in the way, not we. */
 	if (chdir("/") < 0)
 		return ofs_report("cannot leave the current directory: %s", strerror(errno));
+	if (mountpoint && target->mounted && ofs_peers_down(mountpoint, &err) < 0)
+		return ofs_report("%s", err.text);
 	if (mountpoint)
 		r = ofs_daemon_end(target->store, mountpoint, &err);
 	if (r < 0)
@@ -169,7 +191,7 @@ static int run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_up = {
 	.name = "up",
-	.synopsis = "[WORKSPACE]",
+	.synopsis = "[--peer NAME=URL]... [WORKSPACE]",
 	.summary = "Mounts the workspace's tree on WORKSPACE/.offload",
 	.help = "The workspace is the nearest folder from here upwards that has .offload or\n"
 		".git, else this folder. Its store lies under\n"

@@ -77,10 +77,11 @@ int ofs_daemon_become(const char *store, const char *mountpoint, struct ofs_erro
 	return daemon_cannot_run(program, errno, err);
 }
 
-int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err)
+static int daemon_run(const char *options, const char *store, const char *mountpoint,
+		      struct ofs_error *err)
 {
 	OFS_FREE char *program = ofs_daemon_program();
-	const char *const argv[] = { program, "-o", "supervise", "--", store, mountpoint, NULL };
+	const char *const argv[] = { program, "-o", options, "--", store, mountpoint, NULL };
 	int r = ofs_process_run_helper(argv, NULL, 0, NULL);
 
 	if (r < 0)
@@ -89,6 +90,16 @@ int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error
 		return ofs_error_set(err, EIO, "the daemon '%s' was ended by signal %d", program,
 				     r - 128);
 	return r ? ofs_error_set(err, EIO, "%s", "") : 0;
+}
+
+int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err)
+{
+	return daemon_run("supervise", store, mountpoint, err);
+}
+
+int ofs_daemon_follow(const char *url, const char *mountpoint, struct ofs_error *err)
+{
+	return daemon_run("supervise,follow", url, mountpoint, err);
 }
 
 /* ---- the processes that keep a mount busy */

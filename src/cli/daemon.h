@@ -18,6 +18,9 @@ char *ofs_daemon_program(void);
  */
 int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err);
 
+/* The same for what another host replicates to a URL, which is followed. */
+int ofs_daemon_follow(const char *url, const char *mountpoint, struct ofs_error *err);
+
 /* Becomes the daemon, in the foreground; returns only if that fails. */
 int ofs_daemon_become(const char *store, const char *mountpoint, struct ofs_error *err);
 

@@ -105,7 +105,7 @@ static int add_uring(struct ofs_options *o)
 static int add_mount_options(struct ofs_options *o)
 {
 	OFS_FREE char *opts = NULL;
-	OFS_FREE char *name = ofs_format("fsname=%s", o->url ? o->url : o->store);
+	OFS_FREE char *name = ofs_format("fsname=%s", o->store);
 	int r;
 
 	r = fuse_opt_add_opt_escaped(&opts, name);

@@ -134,6 +134,8 @@ static const struct ofs_ini_key keys[] = {
 		"Send what is new so often"),
 	NUMBER("local_max", MIB, 1, 1 << 30, 0, "unlimited",
 		"Keep so much content here; the remote has all"),
+	TEXT("peers",
+		"Mounted by 'offload up' at peers/NAME: NAME=URL ..."),
 	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
 	WORD("hide_working", switches,
@@ -283,6 +285,13 @@ uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
 static const char *get_text(const struct ofs_config *c, enum section section, const char *name)
 {
 	return c->values[ofs_ini_find(&table, section, name) - keys].text;
+}
+
+const char *ofs_config_get_text(const struct ofs_config *c, const char *name)
+{
+	const char *text = get_text(c, GENERAL, name);
+
+	return text ? text : "";
 }
 
 void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)

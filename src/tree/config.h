@@ -11,6 +11,9 @@ const struct ofs_ini_key *ofs_config_key(size_t number);
 
 bool ofs_config_has(const char *name);
 
+/* The text of a key of type text; "" where it is not set. Borrowed. */
+const char *ofs_config_get_text(const struct ofs_config *c, const char *name);
+
 /* The key that `name` is likely a misspelling of; NULL: none is close to it. */
 const char *ofs_config_nearest(const char *name);
 
