@@ -79,8 +79,8 @@ static int workspace_home(const char *variable, const char *below, struct ofs_er
 	}
 	if (!home || home[0] != '/')
 		return ofs_error_set(err, ENOENT,
-				     "no place for the store: HOME is not set; set it, or %s",
-				     variable);
+				     "no place for the store: HOME is not set; set it, or name the "
+				     "store with --store");
 	*ret = ofs_path_join(home, below);
 	return 0;
 }
