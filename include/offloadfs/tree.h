@@ -50,6 +50,11 @@ struct ofs_tree_events {
 	 * call whose change it follows from; it may only take note of it.
 	 */
 	void (*release)(void *arg, ofs_node node, ofs_node parent, const char *name);
+	/**
+	 * The content of the file `node`, or the entries of the directory, and its attributes are
+	 * no longer what was read. Only in a tree that follows another one; as `release`.
+	 */
+	void (*content_changed)(void *arg, ofs_node node);
 	void *arg;
 };
 
@@ -110,6 +115,12 @@ struct ofs_tree_options {
 	 * copied to $TMPDIR.
 	 */
 	bool read_only;
+	/**
+	 * The store is a copy of one that another host changes, and changes with it: what would
+	 * change the tree is -EROFS. Only a search index is written, and what is read of content
+	 * that lies elsewhere.
+	 */
+	bool follow;
 	/** Seal in the background. Without it, what is quiet is sealed when the tree is closed. */
 	bool background;
 	/**

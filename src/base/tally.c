@@ -25,6 +25,14 @@ uint64_t ofs_tally_get(const struct ofs_tally *t, uint64_t number)
 	return count == OFS_TALLY_LARGE ? (uintptr_t)ofs_map_get(&t->large, number) : count;
 }
 
+void ofs_tally_list(const struct ofs_tally *t, struct ofs_u64_list *ret)
+{
+	for (size_t i = 0; t->small.slots && i <= t->small.mask; i++)
+		for (uint64_t k = 0; t->small.slots[i].value && k < OFS_TALLY_GROUP; k++)
+			if (ofs_tally_get(t, t->small.slots[i].key * OFS_TALLY_GROUP + k))
+				ofs_u64_list_add(ret, t->small.slots[i].key * OFS_TALLY_GROUP + k);
+}
+
 void ofs_tally_set(struct ofs_tally *t, uint64_t number, uint64_t count)
 {
 	uintptr_t group = group_of(t, number), byte = OFS_MIN(count, (uint64_t)OFS_TALLY_LARGE);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/map.h"
+#include "base/u64_list.h"
 
 struct ofs_tally {
 	struct ofs_map small; /* number / OFS_TALLY_GROUP -> a byte for each number of the group */
@@ -24,4 +25,7 @@ struct ofs_tally {
 void ofs_tally_finish(struct ofs_tally *t);
 
 uint64_t ofs_tally_get(const struct ofs_tally *t, uint64_t number);
+/* Adds the numbers that have a count to the list, in no order. */
+void ofs_tally_list(const struct ofs_tally *t, struct ofs_u64_list *ret);
+
 void ofs_tally_set(struct ofs_tally *t, uint64_t number, uint64_t count);

@@ -11,6 +11,7 @@
 #include "io/path.h"
 #include "replica/detach.h"
 #include "replica/lineage.h"
+#include "replica/remote_verify.h"
 #include "tree/config.h"
 
 #define ATTRIBUTE "remote"
@@ -236,6 +237,69 @@ static int remote_push(struct remote *rm, int argc, char **argv)
 	return code;
 }
 
+/* ---- verify */
+
+struct verify {
+	struct ofs_progress progress;
+	json_t *found; /* with --json: what is printed otherwise */
+	uint64_t problems;
+	char *last; /* the object that the last one was in */
+};
+
+static void verify_progress(void *arg, uint64_t done, uint64_t total)
+{
+	ofs_progress_draw(&((struct verify *)arg)->progress, done, total);
+}
+
+/* Each object is named once. */
+static void verify_problem(void *arg, const char *key, const char *what)
+{
+	struct verify *v = arg;
+
+	if (v->last && strcmp(v->last, key) == 0)
+		return;
+	free(v->last);
+	v->last = ofs_strdup(key);
+	v->problems++;
+	ofs_progress_clear(&v->progress);
+	ofs_print_item(v->found, json_pack("{s:s, s:s}", "object", key, "what", what),
+		       "{object}: {what}\n");
+}
+
+static int remote_verify(struct remote *rm, int argc, char **argv)
+{
+	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access a = { 0 };
+	struct verify v = { .found = ofs_command_json ? json_array() : NULL };
+	struct ofs_remote_verify job = {
+		.remote = &a, .progress = verify_progress, .problem = verify_problem, .arg = &v
+	};
+	struct ofs_error err;
+	int r;
+
+	if (!rm->location)
+		return no_remote(rm);
+	ofs_progress_begin(&v.progress, "Reading", NULL);
+	r = take_access(rm, rm->location, &err, &a);
+	if (r == 0)
+		r = ofs_remote_verify(&job, &err);
+	ofs_progress_clear(&v.progress);
+	free(v.last);
+	if (r < 0) {
+		json_decref(v.found);
+		return ofs_report("%s", err.text);
+	}
+	if (ofs_command_json)
+		return ofs_print_json(json_pack("{s:I, s:I, s:o}", "files", (json_int_t)job.files,
+						"bytes", (json_int_t)job.bytes, "found", v.found),
+				      "") ||
+		       v.problems;
+	ofs_text_form(stdout,
+		      json_pack("{s:I, s:I, s:I}", "files", (json_int_t)job.files, "bytes",
+				(json_int_t)job.bytes, "problems", (json_int_t)v.problems),
+		      "offload: {files:file}, {bytes:size} read back: {problems:problem}\n");
+	return v.problems ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
+}
+
 /* ---- remove */
 
 static void draw(void *arg, uint64_t done, uint64_t total)
@@ -282,6 +346,7 @@ static const struct verb {
 	{ "status", 0, remote_status },
 	{ "add", 1, remote_add },
 	{ "push", 0, remote_push },
+	{ "verify", 0, remote_verify },
 	{ "remove", 0, remote_remove },
 };
 
@@ -295,7 +360,7 @@ static int remote_run(const struct ofs_command *self, int argc, char **argv)
 		if (strcmp(verbs[i].word, argv[0]) == 0)
 			verb = &verbs[i];
 	if (!verb)
-		return ofs_report_usage("'%s' is none of status, add, push and remove", argv[0]);
+		return ofs_report_usage("'%s' is none of status, add, push, verify and remove", argv[0]);
 	if (argc - 1 > verb->operands)
 		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->operands]);
 	if (argc && argc - 1 < verb->operands)
@@ -309,12 +374,13 @@ static int remote_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_remote = {
 	.name = "remote",
-	.synopsis = "[status] [--json] | add URL | push | remove",
+	.synopsis = "[status] [--json] | add URL | push | verify [--json] | remove",
 	.summary = "Replicates the store to S3-compatible object storage",
 	.help = "  status   how it goes, and up to when everything is there (the default)\n"
 		"  add URL  replicate to s3://BUCKET/PREFIX[?endpoint=URL&region=R], which\n"
 		"           must have no store yet; checks that it can be used\n"
 		"  push     send all that is new, with a checkpoint, and wait for it\n"
+		"  verify   read everything back that is there, and name what is damaged\n"
 		"  remove   fetch what is in the remote alone, and replicate no more; what\n"
 		"           is there stays\n",
 	.notes = "Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, from the\n"

@@ -68,9 +68,10 @@ char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts)
 	return ofs_steal(outside);
 }
 
-static int workspace_data_home(struct ofs_error *err, char **ret)
+/* The user's directory that `variable` names, or else `below` in HOME. */
+static int workspace_home(const char *variable, const char *below, struct ofs_error *err, char **ret)
 {
-	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+	const char *data = getenv(variable), *home = getenv("HOME");
 
 	if (data && data[0] == '/') { /* a relative one is to be ignored, says its specification */
 		*ret = ofs_strdup(data);
@@ -78,9 +79,9 @@ static int workspace_data_home(struct ofs_error *err, char **ret)
 	}
 	if (!home || home[0] != '/')
 		return ofs_error_set(err, ENOENT,
-				     "no place for the store: HOME is not set; set it, or name the "
-				     "store with --store");
-	*ret = ofs_path_join(home, ".local/share");
+				     "no place for the store: HOME is not set; set it, or %s",
+				     variable);
+	*ret = ofs_path_join(home, below);
 	return 0;
 }
 
@@ -99,21 +100,35 @@ int ofs_workspace_here(struct ofs_error *err, char **ret)
 	return 0;
 }
 
-int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret)
+/* <home>/offloadfs/<name>-<digits of the hash of `what`> */
+static int workspace_place(const char *home, const char *name, const char *what,
+			   struct ofs_error *err, char **ret)
 {
-	const char *name = strrchr(workspace, '/') + 1;
 	char hex[2 * OFS_SHA256_SIZE + 1];
 	uint8_t sha[OFS_SHA256_SIZE];
-	OFS_FREE char *data = NULL;
-	int r = workspace_data_home(err, &data);
+	int r = ofs_sha256(what, strlen(what), sha);
 
 	if (r < 0)
-		return r;
-	r = ofs_sha256(workspace, strlen(workspace), sha);
-	if (r < 0)
-		return ofs_error_set(err, -r, "cannot hash '%s': %s", workspace, strerror(-r));
+		return ofs_error_set(err, -r, "cannot hash '%s': %s", what, strerror(-r));
 	ofs_sha256_hex(sha, hex);
-	*ret = ofs_format("%s/offloadfs/%.*s-%.*s", data, WORKSPACE_NAME_MAX, *name ? name : "root",
+	*ret = ofs_format("%s/offloadfs/%.*s-%.*s", home, WORKSPACE_NAME_MAX, *name ? name : "root",
 			  WORKSPACE_HASH_DIGITS, hex);
 	return 0;
+}
+
+int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret)
+{
+	OFS_FREE char *data = NULL;
+	int r = workspace_home("XDG_DATA_HOME", ".local/share", err, &data);
+
+	return r < 0 ? r
+		     : workspace_place(data, strrchr(workspace, '/') + 1, workspace, err, ret);
+}
+
+int ofs_workspace_copy(const char *url, struct ofs_error *err, char **ret)
+{
+	OFS_FREE char *cache = NULL, *name = ofs_strndup(url, strcspn(url, "?"));
+	int r = workspace_home("XDG_CACHE_HOME", ".cache", err, &cache);
+
+	return r < 0 ? r : workspace_place(cache, strrchr(name, '/') + 1, url, err, ret);
 }

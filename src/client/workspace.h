@@ -28,3 +28,9 @@ int ofs_workspace_here(struct ofs_error *err, char **ret);
  * It is not made here.
  */
 int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret);
+
+/*
+ * Where a copy of the store at a URL is kept that is followed, likewise:
+ * ${XDG_CACHE_HOME:-$HOME/.cache}/offloadfs/<name>-<12 hex digits of the SHA-256 of the URL>.
+ */
+int ofs_workspace_copy(const char *url, struct ofs_error *err, char **ret);

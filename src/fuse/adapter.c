@@ -275,7 +275,7 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	reply_attr(req, ofs_tree_getattr(s->tree, node, &st), &st);
 	n = ofs_relist_asked(s->listings, ofs_tree_parent(s->tree, node), drop);
 	while (n)
-		ofs_notify_listing(s->notify, drop[--n]);
+		ofs_notify_content(s->notify, drop[--n]);
 }
 
 /* Bit 11 of `valid`, as the kernel sends it: the change drops set-user-ID and set-group-ID. */

@@ -45,7 +45,7 @@ struct queue {
 
 struct item {
 	uint64_t node; /* as the kernel knows it, as the next */
-	uint64_t parent; /* 0: `node` is a directory whose listing is to be dropped */
+	uint64_t parent; /* 0: the content of `node`, or its listing, is to be dropped */
 	int64_t due; /* monotonic; 0: at once */
 };
 
@@ -258,9 +258,9 @@ void ofs_notify_release(struct ofs_notify *n, ofs_node node, ofs_node parent, co
 	}
 }
 
-void ofs_notify_listing(struct ofs_notify *n, ofs_node dir)
+void ofs_notify_content(struct ofs_notify *n, ofs_node node)
 {
-	ofs_notify_release(n, dir, 0, "");
+	ofs_notify_release(n, node, 0, "");
 }
 
 void ofs_notify_stop(struct ofs_notify *n)

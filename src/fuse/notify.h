@@ -30,8 +30,11 @@ void ofs_notify_attr(struct ofs_notify *n, ofs_node node);
  */
 void ofs_notify_release(struct ofs_notify *n, ofs_node node, ofs_node parent, const char *name);
 
-/* Queues a request to the kernel to drop its copy of the listing of a directory. The same limits. */
-void ofs_notify_listing(struct ofs_notify *n, ofs_node dir);
+/*
+ * Queues a request to the kernel to drop its copy of a file's content, or of a directory's listing,
+ * and the attributes. The same limits.
+ */
+void ofs_notify_content(struct ofs_notify *n, ofs_node node);
 
 /*
  * Empties the queue and waits for a notification that is on its way: requests must be served until

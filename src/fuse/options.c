@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/options.h"
 
+#include "client/workspace.h"
 #include "io/path.h"
 #include "tree/config.h"
 
@@ -15,6 +16,7 @@ static const struct fuse_opt specs[] = {
 	OPTION("-d", debug, 1),
 	OPTION("debug", debug, 1),
 	OPTION("--read-only", read_only, 1),
+	OPTION("follow", follow, 1),
 	OPTION("supervise", supervise, 1),
 	OPTION("-h", help, 1),
 	OPTION("--help", help, 1),
@@ -23,6 +25,8 @@ static const struct fuse_opt specs[] = {
 	FUSE_OPT_END,
 };
 /* clang-format on */
+
+#define URL "s3://"
 
 struct parsing {
 	struct ofs_options options; /* first: the offsets in `specs` count from here */
@@ -37,6 +41,15 @@ static int take_path(struct parsing *p, const char *arg, char **ret)
 		ofs_error_set(p->err, EINVAL,
 			      "the current directory is gone: name '%s' by an absolute path", arg);
 	return *ret ? 0 : -1;
+}
+
+/* What is followed; its copy is the store. */
+static int take_url(struct parsing *p, const char *arg)
+{
+	p->options.url = ofs_strdup(arg);
+	if (ofs_workspace_copy(arg, p->err, &p->options.store) < 0)
+		return -1;
+	return ofs_config_set(p->options.config, "remote", arg, p->err);
 }
 
 /* An option of the form NAME=VALUE. *ret is false when it is left to libfuse. */
@@ -112,6 +125,8 @@ static int process(void *data, const char *arg, int key, struct fuse_args *out)
 
 	(void)out;
 	if (key == FUSE_OPT_KEY_NONOPT) {
+		if (!p->options.store && strncmp(arg, URL, strlen(URL)) == 0)
+			return take_url(p, arg);
 		if (!p->options.store)
 			return take_path(p, arg, &p->options.store);
 		if (!p->options.mountpoint)
@@ -161,6 +176,14 @@ int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs
 		return ofs_error_set(err, EINVAL,
 				     "%s is missing: usage: offloadfs [options] STORE MOUNTPOINT",
 				     ret->store ? "MOUNTPOINT" : "STORE");
+	if (ret->follow && !ret->url)
+		return ofs_error_set(err, EINVAL,
+				     "option 'follow' needs a URL, " URL "BUCKET/PREFIX, for STORE");
+	if (ret->url && !ret->follow)
+		return ofs_error_set(err, EINVAL,
+				     "'%s' can only be followed: -o follow does that, 'offload "
+				     "restore' takes it over",
+				     ret->url);
 	return 0;
 }
 
@@ -217,9 +240,11 @@ void ofs_options_print_usage(FILE *out)
 		print_key(key, out);
 	fputs("        io_uring, no_io_uring  The same as io_uring=on, io_uring=off\n"
 	      "        supervise              In the background, start a daemon that died again\n"
+	      "        follow                 STORE is a URL: show, read-only, what another host\n"
+	      "                               replicates to there\n"
 	      "        allow_other, ro, noexec, ... as in mount.fuse3(8)\n"
 	      "\n"
-	      "All but the last three lines may stand in the configuration, as lines KEY = VALUE.\n",
+	      "All but the last five lines may stand in the configuration, as lines KEY = VALUE.\n",
 	      out);
 }
 
@@ -229,6 +254,7 @@ void ofs_options_finish(struct ofs_options *o)
 	ofs_settings_finish(&o->context);
 	ofs_config_destroy(o->config);
 	free(o->store);
+	free(o->url);
 	free(o->mountpoint);
 	fuse_opt_free_args(&o->mount);
 }

@@ -22,6 +22,8 @@ struct ofs_options {
 	int foreground;
 	int debug;
 	int read_only;
+	int follow;
+	char *url; /* given in place of the store, which is a copy of it then; NULL: none was */
 	bool allow_other; /* an option of libfuse's, which stays in `mount` */
 	int supervise;
 	int help;

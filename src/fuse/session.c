@@ -36,6 +36,13 @@ static void on_release(void *arg, ofs_node node, ofs_node parent, const char *na
 	ofs_notify_release(s->serving.notify, node, parent, name);
 }
 
+static void on_content_changed(void *arg, ofs_node node)
+{
+	struct ofs_session *s = arg;
+
+	ofs_notify_content(s->serving.notify, node);
+}
+
 /* Ends the loop once no notification that waits for requests is on its way to the kernel. */
 static void on_signal(void *arg)
 {
@@ -98,7 +105,7 @@ static int add_uring(struct ofs_options *o)
 static int add_mount_options(struct ofs_options *o)
 {
 	OFS_FREE char *opts = NULL;
-	OFS_FREE char *name = ofs_format("fsname=%s", o->store);
+	OFS_FREE char *name = ofs_format("fsname=%s", o->url ? o->url : o->store);
 	int r;
 
 	r = fuse_opt_add_opt_escaped(&opts, name);
@@ -108,7 +115,7 @@ static int add_mount_options(struct ofs_options *o)
 		r = fuse_opt_add_arg(&o->mount, "-o");
 	if (r == 0)
 		r = fuse_opt_add_arg(&o->mount, opts);
-	if (r == 0 && o->read_only)
+	if (r == 0 && (o->read_only || o->follow))
 		r = fuse_opt_add_arg(&o->mount, "-oro");
 	if (r == 0 && o->debug)
 		r = fuse_opt_add_arg(&o->mount, "-d");
@@ -124,13 +131,15 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 	tree.mountpoint = o->mountpoint;
 	ofs_config_apply(o->config, &tree);
 	tree.read_only = o->read_only;
+	tree.follow = o->follow;
 	tree.shared = o->allow_other;
 	tree.background = !o->read_only;
-	tree.create = !o->read_only;
+	tree.create = !o->read_only && !o->follow;
 	tree.recap = ofs_recap_for_tree(&o->context);
 	tree.events = (struct ofs_tree_events){
 		.attr_changed = on_attr_changed,
 		.release = on_release,
+		.content_changed = on_content_changed,
 		.arg = s,
 	};
 	return ofs_tree_open(o->store, &tree, err, &s->serving.tree);

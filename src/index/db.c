@@ -78,7 +78,8 @@ int ofs_db_connect(struct ofs_db *db)
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
 	rc = sqlite3_open_v2(db->path, &db->conn,
-			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+			     (db->fixed ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+				     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
 			     db->vfs);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_file_control(db->conn, "main", SQLITE_FCNTL_RESERVE_BYTES, &check);

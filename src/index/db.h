@@ -13,8 +13,9 @@
 #include "base/util.h"
 
 struct ofs_db {
-	char *path; /* as SQLite is given it; constant, as the next three */
+	char *path; /* as SQLite is given it; constant, as the next four */
 	const char *vfs;
+	bool fixed; /* nothing is written, and nobody else changes the file */
 	const char *const *sql; /* the text of each statement */
 	size_t nsql;
 

@@ -132,8 +132,23 @@ static int index_upgrade(struct ofs_index *ix, int64_t format)
 	return ofs_index_end(ix, r);
 }
 
-static int index_open(const char *path, const struct ofs_index_meta *fresh, struct ofs_error *err,
-		      struct ofs_index **ret)
+/* What is missing of one that is not empty. */
+static int index_enter(struct ofs_index *ix, int64_t format, struct ofs_error *err)
+{
+	int r;
+
+	if (ix->db.fixed && format != OFS_INDEX_FORMAT)
+		return ofs_error_set(err, EINVAL,
+				     "the index '%s' has format %lld, and %d is needed to read it",
+				     ix->db.path, (long long)format, OFS_INDEX_FORMAT);
+	r = ix->db.fixed ? 0 : index_enter_wal(ix);
+	if (r == 0 && format != OFS_INDEX_FORMAT)
+		r = index_upgrade(ix, format);
+	return r < 0 ? index_failed(ix, r, err) : 0;
+}
+
+static int index_open(const char *path, const struct ofs_index_meta *fresh, bool fixed,
+		      struct ofs_error *err, struct ofs_index **ret)
 {
 	OFS_CLEANUP(index_cleanup) struct ofs_index *ix = ofs_alloc(sizeof(*ix));
 	int64_t format = 0;
@@ -141,6 +156,7 @@ static int index_open(const char *path, const struct ofs_index_meta *fresh, stru
 	int r;
 
 	ofs_db_init(&ix->db, path, OFS_INDEX_VFS, ofs_schema_sql, OFS_STMT_COUNT);
+	ix->db.fixed = fixed;
 	r = fresh ? ofs_db_create_file(&ix->db) : 0;
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot create the index '%s': %s", ix->db.path,
@@ -153,15 +169,19 @@ static int index_open(const char *path, const struct ofs_index_meta *fresh, stru
 	empty = r == 1;
 	if (empty && !fresh)
 		return ofs_error_set(err, ENOENT, "the index '%s' is empty", ix->db.path);
-	r = empty ? ofs_db_exec(&ix->db, ofs_schema_layout) : 0;
-	if (r == 0)
-		r = index_enter_wal(ix);
-	if (r == 0 && empty)
-		r = index_create(ix, fresh);
-	else if (r == 0 && format != OFS_INDEX_FORMAT)
-		r = index_upgrade(ix, format);
+	if (!empty) {
+		r = index_enter(ix, format, err);
+	} else {
+		r = ofs_db_exec(&ix->db, ofs_schema_layout);
+		if (r == 0)
+			r = index_enter_wal(ix);
+		if (r == 0)
+			r = index_create(ix, fresh);
+		if (r < 0)
+			index_failed(ix, r, err);
+	}
 	if (r < 0)
-		return index_failed(ix, r, err);
+		return r;
 	sqlite3_db_config(ix->db.conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	*ret = ofs_steal(ix);
 	return 0;
@@ -173,9 +193,31 @@ int ofs_index_open(const char *path, const struct ofs_index_meta *fresh, struct 
 	int r;
 
 	ofs_index_vfs_opening = true;
-	r = index_open(path, fresh, err, ret);
+	r = index_open(path, fresh, false, err, ret);
 	ofs_index_vfs_opening = false;
 	return r;
+}
+
+int ofs_index_open_fixed(const char *path, struct ofs_error *err, struct ofs_index **ret)
+{
+	int r;
+
+	ofs_index_vfs_opening = true;
+	r = index_open(path, NULL, true, err, ret);
+	ofs_index_vfs_opening = false;
+	return r;
+}
+
+void ofs_index_swap(struct ofs_index *ix, struct ofs_index *other)
+{
+	OFS_DB_LOCKED(&ix->db);
+	sqlite3 *conn = ix->db.conn;
+	sqlite3_stmt **stmt = ix->db.stmt;
+
+	ix->db.conn = other->db.conn;
+	ix->db.stmt = other->db.stmt;
+	other->db.conn = conn;
+	other->db.stmt = stmt;
 }
 
 void ofs_index_close(struct ofs_index *ix)

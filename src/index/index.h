@@ -145,7 +145,17 @@ struct ofs_index_draft {
  */
 int ofs_index_open(const char *path, const struct ofs_index_meta *fresh, struct ofs_error *err,
 		   struct ofs_index **ret);
+
+/*
+ * The same for one that nobody changes while it is open, which is only read: nothing is written, no
+ * lock is taken, and a write-ahead log beside it is not looked at. Another file may take its name.
+ */
+int ofs_index_open_fixed(const char *path, struct ofs_error *err, struct ofs_index **ret);
+
 void ofs_index_close(struct ofs_index *ix);
+
+/* `ix` becomes what `other` is, of the same store, and the reverse. Only `ix` may be in use. */
+void ofs_index_swap(struct ofs_index *ix, struct ofs_index *other);
 
 /* Reads. A callback's nonzero return ends the walk and is returned. */
 int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret);

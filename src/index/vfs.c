@@ -40,6 +40,7 @@ struct vfs_file {
 	const struct vfs_kind *kind;
 	const char *name; /* SQLite keeps it while the file is open */
 	bool paged; /* the database: its pages are checked */
+	bool fixed; /* nobody changes it: neither locks nor a WAL are looked at */
 	struct ofs_bits written; /* pages, since they were taken */
 };
 
@@ -251,8 +252,13 @@ PASS_ON(vfs_unlock, xUnlock, (sqlite3_file *f, int level), (vfs_inner(f), level)
 PASS_ON(vfs_is_reserved, xCheckReservedLock, (sqlite3_file *f, int *ret), (vfs_inner(f), ret))
 PASS_ON(vfs_control, xFileControl, (sqlite3_file *f, int op, void *arg), (vfs_inner(f), op, arg))
 PASS_ON(vfs_sector_size, xSectorSize, (sqlite3_file *f), (vfs_inner(f)))
-PASS_ON(vfs_characteristics, xDeviceCharacteristics, (sqlite3_file *f), (vfs_inner(f)))
 /* clang-format on */
+
+static int vfs_characteristics(sqlite3_file *f)
+{
+	return vfs_inner(f)->pMethods->xDeviceCharacteristics(vfs_inner(f)) |
+	       (vfs_file(f)->fixed ? SQLITE_IOCAP_IMMUTABLE : 0);
+}
 
 static int vfs_close(sqlite3_file *f)
 {
@@ -299,7 +305,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 	}
 	*vfs_file(f) = (struct vfs_file){ .kind = &vfs_kinds[vfs - vfs_shims],
 					  .name = name,
-					  .paged = flags & SQLITE_OPEN_MAIN_DB };
+					  .paged = flags & SQLITE_OPEN_MAIN_DB,
+					  .fixed = (flags & SQLITE_OPEN_MAIN_DB) &&
+						   (flags & SQLITE_OPEN_READONLY) };
 	inner->pMethods = NULL;
 	rc = vfs_base->xOpen(vfs_base, name, inner, flags, ret_flags);
 	f->pMethods = inner->pMethods ? &vfs_methods : NULL;

@@ -19,6 +19,8 @@
  * Shared memory and memory maps are not offered: WAL needs locking_mode = EXCLUSIVE, and every page
  * goes through a read.
  *
+ * A database that is opened with SQLITE_OPEN_READONLY counts as one that nobody changes.
+ *
  * Failpoints: index.pwrite, index.sync, index.truncate, for database, WAL and journal alike; for
  * the search index search.pwrite and so on.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "journal/journal.h"
 
-#include "base/thread.h"
 #include "io/file.h"
-#include "journal/wal_record.h"
+#include "journal/journal_state.h"
 #include "journal/recover.h"
+#include "journal/wal_record.h"
 
 #define JOURNAL_SEGMENT_SIZE ((uint64_t)64 << 20)
 #define SEGMENT_RECORDS (128u << 10) /* in one segment, so that small ones go, too */
@@ -16,43 +16,6 @@
 #define AHEAD_MIN ((uint64_t)64 << 10)
 #define AHEAD_MAX ((uint64_t)256 << 10)
 #define AHEAD_SYNCS 4u
-
-/* Lock order: append_lock, segments_lock. sync_lock is held with neither. */
-struct ofs_journal {
-	int dirfd; /* borrowed */
-	uint8_t uuid[16];
-	uint64_t key;
-	_Atomic uint64_t segment_size;
-
-	/* Held for a whole append: it orders the records and guards the newest segment's `end`. */
-	pthread_mutex_t append_lock;
-
-	/*
-	 * Guards the lists. A segment that is used after unlocking is referenced.
-	 */
-	pthread_rwlock_t segments_lock;
-	struct ofs_segment_list segments; /* never empty */
-	struct ofs_segment_list trimmed; /* no longer part of the log, files not yet removed */
-
-	/*
-	 * The last segment; never removed. Changes under both locks, so either suffices to use it.
-	 */
-	struct ofs_segment *newest;
-
-	/* A segment was created since the directory was last synced; set under segments_lock. */
-	atomic_bool dir_dirty;
-
-	/*
-	 * One caller at a time syncs, without holding this lock. It guards `syncing` and changes of
-	 * `durable` and `poisoned`.
-	 */
-	pthread_mutex_t sync_lock;
-	pthread_cond_t sync_done;
-	bool syncing;
-	_Atomic ofs_lsn durable; /* the log is synced up to here */
-	atomic_int poisoned; /* the error of a sync that failed, or 0 */
-	bool read_only;
-};
 
 /*
  * Removes the zeros after the end. If that fails they do no harm: recovery takes
@@ -149,8 +112,10 @@ static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
  * Nothing will be appended. The newest segment ends where the log does, if need be one without a
  * file.
  */
-static void journal_rest(struct ofs_journal *j, const struct ofs_recovery *rc)
+static void journal_rest(struct ofs_journal *j, const struct ofs_recovery *rc, bool strict)
 {
+	if (strict)
+		ofs_segment_list_clip(&j->segments, rc->end);
 	if (!j->segments.n || j->segments.at[j->segments.n - 1]->end < rc->end)
 		ofs_segment_list_append(&j->segments, ofs_segment_none(rc->end));
 	j->newest = j->segments.at[j->segments.n - 1];
@@ -183,7 +148,7 @@ static int journal_load(struct ofs_journal *j, ofs_lsn start,
 	}
 	if (!j->read_only)
 		return journal_resume(j, &rc, err);
-	journal_rest(j, &rc);
+	journal_rest(j, &rc, reader->strict);
 	return 0;
 }
 

@@ -63,6 +63,8 @@ struct ofs_journal_reader {
 	int (*damaged)(void *arg, const struct ofs_journal_damage *damage);
 	void *arg;
 	bool read_only; /* nothing is written, and every append is -EROFS */
+	/* The log ends before what is damaged, whatever follows; with `read_only`. */
+	bool strict;
 };
 
 struct ofs_journal;
@@ -188,6 +190,22 @@ bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
  * ends with this process; -ENODATA when one was cut short; else the error of the sync that failed.
  */
 int ofs_journal_fault(struct ofs_journal *j);
+
+/*
+ * ---- a log that was opened with `read_only` and `strict`, and grows by ofs_journal_import(). One
+ * thread at a time.
+ */
+
+/*
+ * Hands the records up to `to` to reader->record, each verified and with data that can be read; the
+ * log ends behind the last one that it took. Nothing that lies before the end may have changed. 0,
+ * what that function returned, or -EUCLEAN when the log is not sound up to `to`.
+ */
+int ofs_journal_advance(struct ofs_journal *j, ofs_lsn to, const struct ofs_journal_reader *reader,
+			struct ofs_error *err);
+
+/* `j` becomes what `other` is, of the same directory, and the reverse. Only `j` may be in use. */
+void ofs_journal_swap(struct ofs_journal *j, struct ofs_journal *other);
 
 /*
  * Bytes that the segments occupy, but for those that end at `from` or before. *ret_records (may be

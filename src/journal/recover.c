@@ -198,7 +198,7 @@ static int recover_pass(struct recover *re)
 	struct place next;
 	int r = re->pos == re->rc->start ? recover_check_start(re) : 0;
 
-	if (r == 0)
+	if (r == 0 && !re->rc->reader->strict)
 		r = recover_judge(re, re->pos, &next);
 	re->torn = !r;
 	if (r <= 0)
@@ -227,7 +227,7 @@ static int recover_replay_record(struct recover *re, const struct ofs_segment *s
 	if (!mended)
 		body = moved;
 	if (!whole) {
-		r = recover_judge(re, re->pos, &next);
+		r = re->rc->reader->strict ? 0 : recover_judge(re, re->pos, &next);
 		re->torn = !r;
 		if (r <= 0)
 			return r;
@@ -286,14 +286,17 @@ static int recover_step(struct recover *re, const struct ofs_segment *next)
 	const struct ofs_segment *s = recover_segment(re, re->at);
 	char name[OFS_SEGMENT_NAME_SIZE], after[OFS_SEGMENT_NAME_SIZE];
 
-	if (next->sound && next->prev != s->first) {
+	/* Whoever leapt may have begun a segment before that, with nothing in it. */
+	if (next->sound && next->prev != s->first && !re->rc->reader->strict &&
+	    !(next->leaps && next->prev <= re->pos)) {
 		ofs_segment_name(s->first, name);
 		ofs_segment_name(next->first, after);
 		return ofs_error_set(re->rc->err, EUCLEAN,
 				     "a journal segment between '%s' and '%s' is missing", name,
 				     after);
 	}
-	if (!next->sound || (re->pos < next->first && !(next->leaps && re->pos == s->end)))
+	if (!next->sound || next->prev != s->first ||
+	    (re->pos < next->first && !(next->leaps && re->pos == s->end)))
 		return recover_pass(re);
 	re->at++;
 	re->pos = next->first + OFS_SEGMENT_HEADER;
@@ -317,6 +320,14 @@ static int recover_replay(struct recover *re)
 	}
 }
 
+/* Nothing was logged from `start` on before the log leapt to its first segment. */
+static bool recover_begins_with_leap(struct recover *re, ofs_lsn start)
+{
+	const struct ofs_segment *first = recover_segment(re, 0);
+
+	return first->sound && first->leaps && first->prev <= start;
+}
+
 /* Finds the segment and position at which to start. */
 static int recover_begin(struct recover *re)
 {
@@ -324,6 +335,10 @@ static int recover_begin(struct recover *re)
 	ptrdiff_t at = ofs_segment_list_find(re->rc->segments, start);
 	const struct ofs_segment *s;
 
+	if (at < 0 && recover_begins_with_leap(re, start)) {
+		at = 0;
+		start = recover_segment(re, 0)->first;
+	}
 	if (at < 0)
 		return ofs_error_set(re->rc->err, EUCLEAN,
 				     "the journal begins at position %" PRIu64

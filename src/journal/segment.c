@@ -226,6 +226,14 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 	return 0;
 }
 
+void ofs_segment_list_clip(struct ofs_segment_list *l, ofs_lsn end)
+{
+	while (l->n && l->at[l->n - 1]->first >= end)
+		ofs_segment_unref(l->at[--l->n]);
+	if (l->n && l->at[l->n - 1]->end > end)
+		atomic_store(&l->at[l->n - 1]->end, end);
+}
+
 static int list_note_name(void *arg, const char *name)
 {
 	ofs_lsn first;

@@ -90,5 +90,8 @@ void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s);
 /* Oldest first. */
 void ofs_segment_list_sort(struct ofs_segment_list *l);
 
+/* What lies after `end` is taken out. */
+void ofs_segment_list_clip(struct ofs_segment_list *l, ofs_lsn end);
+
 /* The index of the last segment that starts at or before `lsn`, or -1. */
 ptrdiff_t ofs_segment_list_find(const struct ofs_segment_list *l, ofs_lsn lsn);

@@ -126,6 +126,23 @@ int ofs_journal_segment_of(int dirfd, ofs_lsn pos, ofs_lsn *ret)
 	return r;
 }
 
+int ofs_journal_drop(int dirfd, ofs_lsn lsn)
+{
+	struct ofs_segment_list l = { 0 };
+	int r = ofs_segment_list_names(&l, dirfd);
+
+	for (size_t i = 0; i < l.n && r == 0; i++) {
+		char name[OFS_SEGMENT_NAME_SIZE];
+
+		if (lsn != UINT64_MAX && (i + 1 == l.n || l.at[i + 1]->first > lsn))
+			break;
+		ofs_segment_name(l.at[i]->first, name);
+		r = ofs_io_unlink(dirfd, name);
+	}
+	ofs_segment_list_finish(&l);
+	return r;
+}
+
 /* Opens the segment, made if it is not there. */
 static int open_segment(int dirfd, const uint8_t uuid[16], ofs_lsn first)
 {

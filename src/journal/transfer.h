@@ -21,7 +21,7 @@ int ofs_journal_export(int dirfd, const uint8_t uuid[16], ofs_lsn from, ofs_lsn 
 
 /*
  * Puts such bytes, which begin at `from` in the segment `segment`, into the directory of a log that
- * nobody has open. Segments are made as they are needed, and nothing is synced. -EUCLEAN: they are
+ * nobody has open but to read what lies before `from` (ofs_journal_advance()). Segments are made as they are needed, and nothing is synced. -EUCLEAN: they are
  * not whole records of that log, and what was written is to be thrown away.
  */
 int ofs_journal_import(int dirfd, const uint8_t uuid[16], ofs_lsn segment, ofs_lsn from,
@@ -30,6 +30,9 @@ int ofs_journal_import(int dirfd, const uint8_t uuid[16], ofs_lsn segment, ofs_l
 /* The same for the data of one record, without the rest of it: what a draft reads. */
 int ofs_journal_import_data(int dirfd, const uint8_t uuid[16], ofs_lsn segment,
 			    const struct ofs_journal_data *data, const void *bytes);
+
+/* Removes the segments that lie wholly before `lsn`; UINT64_MAX: all. */
+int ofs_journal_drop(int dirfd, ofs_lsn lsn);
 
 /* The first LSN of the segment that holds `pos`. -ENOENT: the log begins after it. */
 int ofs_journal_segment_of(int dirfd, ofs_lsn pos, ofs_lsn *ret);

@@ -70,6 +70,12 @@ void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes);
 int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, struct ofs_error *err);
 
 /*
+ * Nothing is appended, cut off or removed here: frames before that end are for good, as far as they
+ * are on this disk. Any thread may call.
+ */
+void ofs_packset_follow(struct ofs_packset *ps, uint32_t pack, uint64_t size);
+
+/*
  * Appends one frame with these chunks in order, compressed with zstd at `level`, or as it is where
  * that would not be smaller. Not durable until ofs_packset_sync(). On an error the pack is as it
  * was.

@@ -118,6 +118,12 @@ void ofs_packset_committed(struct ofs_packset *ps)
 	ps->committed_size = ps->tail_size;
 }
 
+void ofs_packset_follow(struct ofs_packset *ps, uint32_t pack, uint64_t size)
+{
+	packset_set_tail(ps, pack, size);
+	ofs_packset_committed(ps);
+}
+
 struct resume {
 	struct ofs_packset *ps;
 	uint32_t last;

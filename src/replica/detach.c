@@ -26,7 +26,7 @@ static int fetch_all(const char *store, const struct ofs_remote_access *remote,
 		return r;
 	r = ofs_replicator_create(s, remote, &set, err, &rp);
 	if (r == 0) {
-		r = ofs_store_bring_all(s, progress, arg);
+		r = ofs_store_bring_all(s, progress, NULL, arg);
 		if (r == 0)
 			r = ofs_store_forget_objects(s);
 		if (r < 0)

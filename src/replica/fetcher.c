@@ -9,11 +9,15 @@
 #define TIMEOUT (20 * OFS_NS_PER_S) /* a reader waits for it */
 #define TRIES 3
 #define KEPT 4 /* connections that nobody uses now */
+#define BROUGHT_MAX (UINT64_C(8) << 20) /* after which the bound of packs is looked at */
 
 struct ofs_fetcher {
 	const struct ofs_remote_access *remote;
 	atomic_bool cancel;
-	atomic_uint_fast64_t requests, bytes;
+	struct ofs_store *store;
+	uint64_t local_max;
+	_Atomic uint64_t durable, local, brought;
+	_Atomic uint64_t requests, bytes;
 	pthread_mutex_t lock; /* guards what follows */
 	struct ofs_bucket *idle[KEPT];
 	size_t nidle;
@@ -62,15 +66,33 @@ static void give(struct ofs_fetcher *f, struct ofs_bucket *b)
 	ofs_bucket_close(b);
 }
 
-int ofs_fetcher_get(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
-		    size_t len)
+int ofs_fetcher_evict(struct ofs_fetcher *f)
+{
+	uint64_t left;
+	int r;
+
+	if (!f->local_max)
+		return 0;
+	f->brought = 0;
+	r = ofs_store_evict_frames(f->store, f->local_max - f->local_max / 4, f->durable, &left);
+	if (r == 0)
+		f->local = left;
+	return r;
+}
+
+/* An ofs_object_get_fn. */
+static int get_object(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
+		      size_t len)
 {
 	OFS_FREE char *key = ofs_key_pack(object->epoch, object->number);
 	struct ofs_fetcher *f = arg;
 	struct ofs_error err = { "" };
 	struct ofs_bucket *b;
-	int r = take(f, &err, &b);
+	int r;
 
+	if (f->local_max && (f->brought += len) >= BROUGHT_MAX)
+		ofs_fetcher_evict(f);
+	r = take(f, &err, &b);
 	if (r == 0) {
 		for (int i = 0; i < TRIES; i++) {
 			f->requests++;
@@ -87,8 +109,19 @@ int ofs_fetcher_get(void *arg, const struct ofs_index_object *object, uint64_t a
 	return r;
 }
 
-void ofs_fetcher_count(struct ofs_fetcher *f, uint64_t *ret_requests, uint64_t *ret_bytes)
+void ofs_fetcher_attach(struct ofs_fetcher *f, struct ofs_store *s, uint64_t local_max)
 {
-	*ret_requests = f->requests;
-	*ret_bytes = f->bytes;
+	f->store = s;
+	f->local_max = local_max;
+	ofs_store_set_objects(s, get_object, f);
+}
+
+void ofs_fetcher_set_durable(struct ofs_fetcher *f, uint64_t durable)
+{
+	f->durable = durable;
+}
+
+void ofs_fetcher_count(struct ofs_fetcher *f, struct ofs_fetcher_counts *ret)
+{
+	*ret = (struct ofs_fetcher_counts){ f->requests, f->bytes, f->local, f->local_max };
 }

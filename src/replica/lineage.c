@@ -48,6 +48,7 @@ void ofs_link_finish(struct ofs_link *link)
 int ofs_lineage_put(struct ofs_lineage *l, const char *key, const struct ofs_buf *bytes,
 		    struct ofs_error *err)
 {
+	OFS_CLEANUP(ofs_remote_object_finish) struct ofs_remote_object o = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf there = OFS_BUF_INIT;
 	int r = ofs_bucket_create(l->bucket, key, bytes->data, bytes->len, err);
 
@@ -55,12 +56,16 @@ int ofs_lineage_put(struct ofs_lineage *l, const char *key, const struct ofs_buf
 		return r;
 	/* An earlier try may have made it. */
 	r = ofs_bucket_get(l->bucket, key, OBJECT_MAX, &there, err);
-	if (r == 0)
-		return there.len == bytes->len && memcmp(there.data, bytes->data, bytes->len) == 0
-			       ? 0
-			       : ofs_error_set(err, EEXIST, "%s is there already", key);
-	return r == -ENOENT ? ofs_error_set(err, EAGAIN, "it is not known whether %s was made", key)
-			    : r;
+	if (r < 0)
+		return r == -ENOENT ? ofs_error_set(err, EAGAIN,
+						    "it is not known whether %s was made", key)
+				    : r;
+	if (there.len == bytes->len && memcmp(there.data, bytes->data, bytes->len) == 0)
+		return 0;
+	/* A damaged answer tells nothing. */
+	r = ofs_remote_object_decode(there.data, there.len, &o);
+	return r == -EBADMSG ? ofs_error_set(err, EAGAIN, "%s came damaged", key)
+			     : ofs_error_set(err, EEXIST, "%s is there already", key);
 }
 
 int ofs_lineage_read(struct ofs_lineage *l, const char *key, struct ofs_error *err,

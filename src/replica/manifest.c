@@ -33,8 +33,8 @@ static int number(const json_t *o, const char *name, uint64_t max, uint64_t *ret
 
 /* ---- finding it */
 
-static int read_manifest(struct ofs_lineage *l, uint32_t epoch, uint32_t n, struct ofs_error *err,
-			 struct ofs_manifest *ret)
+int ofs_manifest_read(struct ofs_lineage *l, uint32_t epoch, uint32_t n, struct ofs_error *err,
+		      struct ofs_manifest *ret)
 {
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { .n = n };
 	uint64_t e, seq, lsn, log_seq, log_lsn;
@@ -94,7 +94,7 @@ static int last_number(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *
 	while (r == 0) {
 		OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest next = { 0 };
 
-		r = read_manifest(l, epoch, *ret + 1, err, &next);
+		r = ofs_manifest_read(l, epoch, *ret + 1, err, &next);
 		if (r == 0)
 			++*ret;
 	}
@@ -111,7 +111,7 @@ static int newest_in(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *er
 	for (; r == 0 && n; n--) {
 		OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
 
-		r = read_manifest(l, epoch, n, err, &m);
+		r = ofs_manifest_read(l, epoch, n, err, &m);
 		sound = r == 0 ? is_sound(l, &m, err) : r;
 		if (sound > 0)
 			*ret = ofs_steal(m);
@@ -208,18 +208,13 @@ static int fetch_part(struct fetch *f, const json_t *part, bool pages)
 	return 0;
 }
 
-static int fetch_parts(struct fetch *f, const json_t *parts, bool pages)
+static int fetch_parts(struct fetch *f, const json_t *parts, size_t skip, bool pages)
 {
-	json_t *p;
-	size_t i;
 	int r = 0;
 
-	json_array_foreach ((json_t *)parts, i, p) {
-		r = fetch_part(f, p, pages);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (size_t i = skip; i < json_array_size(parts) && r == 0; i++)
+		r = fetch_part(f, json_array_get(parts, i), pages);
+	return r;
 }
 
 static uint64_t size_of(const json_t *parts)
@@ -242,10 +237,10 @@ int ofs_manifest_fetch(struct ofs_lineage *l, const struct ofs_manifest *m,
 			   .to = to,
 			   .total = size_of(chain) + size_of(drafts),
 			   .err = err };
-	int r = fetch_parts(&f, chain, true);
+	int r = fetch_parts(&f, chain, to->skip, true);
 
-	if (r == 0)
-		r = fetch_parts(&f, drafts, false);
+	if (r == 0 && to->drafts)
+		r = fetch_parts(&f, drafts, 0, false);
 	if (r < 0)
 		return r;
 	r = ofs_io_truncate(to->index_fd, m->pages * PAGE);

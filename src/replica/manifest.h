@@ -18,6 +18,10 @@ struct ofs_manifest {
 
 void ofs_manifest_finish(struct ofs_manifest *m);
 
+/* Manifest `n` of an epoch, whatever the log says. -ENOENT: it is not there. */
+int ofs_manifest_read(struct ofs_lineage *l, uint32_t epoch, uint32_t n, struct ofs_error *err,
+		      struct ofs_manifest *ret);
+
 /*
  * The newest manifest at or before `epoch` that is sound: with its place in the log. -ENOENT: there
  * is none.
@@ -28,6 +32,8 @@ int ofs_manifest_newest(struct ofs_lineage *l, uint32_t epoch, struct ofs_error 
 /* Where a checkpoint is laid: an index.db open for writing, and the directory of a log. */
 struct ofs_manifest_target {
 	int index_fd, journal_fd;
+	size_t skip; /* so many parts of the index are there already */
+	bool drafts; /* the data of drafts is wanted, too */
 	void (*progress)(void *arg, uint64_t done, uint64_t total); /* bytes; or NULL */
 	void *arg;
 };

@@ -9,6 +9,7 @@
 #include "io/file.h"
 #include "journal/transfer.h"
 #include "replica/manifest.h"
+#include "replica/scratch.h"
 #include "replica/takeover.h"
 #include "store/replication.h"
 
@@ -27,31 +28,10 @@ struct rebuild {
 	int dirfd, journal_fd, index_fd;
 };
 
-static int remove_name(void *arg, const char *name)
-{
-	return ofs_io_unlink(*(int *)arg, name);
-}
-
-/* Removes what was made in vain; it has files, and directories with files. */
-static void remove_temporary(struct rebuild *rb)
-{
-	static const char *const dirs[] = { "journal", "packs", "remote" };
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(dirs); i++) {
-		OFS_CLOSE int fd = ofs_io_open(rb->dirfd, dirs[i], O_RDONLY | O_DIRECTORY, 0);
-
-		if (fd >= 0)
-			ofs_io_list(fd, ".", remove_name, &fd);
-		ofs_io_rmdir(rb->dirfd, dirs[i]);
-	}
-	ofs_io_list(rb->dirfd, ".", remove_name, &rb->dirfd);
-	ofs_io_rmdir(AT_FDCWD, rb->temporary);
-}
-
 static void rebuild_finish(struct rebuild *rb)
 {
-	if (rb->temporary && rb->dirfd >= 0)
-		remove_temporary(rb);
+	if (rb->temporary)
+		ofs_scratch_remove(rb->temporary);
 	ofs_bucket_close(rb->lineage.bucket);
 	ofs_replica_state_finish(&rb->state);
 	ofs_manifest_finish(&rb->manifest);
@@ -147,17 +127,16 @@ static int make_part(struct rebuild *rb, const char *name, int *ret)
 /* A directory beside the target, which takes its place when it is a store. */
 static int make_directory(struct rebuild *rb, const char *path, struct ofs_error *err)
 {
+	OFS_FREE char *base = NULL;
 	size_t len = strlen(path);
-	OFS_FREE char *name = NULL;
 	int r;
 
 	while (len > 1 && path[len - 1] == '/')
 		len--;
-	name = ofs_format("%.*s.restoring-XXXXXX", (int)len, path);
-
-	if (!mkdtemp(name))
-		return ofs_error_set(err, errno, "'%s' cannot be made: %s", name, strerror(errno));
-	rb->temporary = ofs_steal(name);
+	base = ofs_format("%.*s.restoring", (int)len, path);
+	r = ofs_scratch_make(base, &rb->temporary, err);
+	if (r < 0)
+		return r;
 	rb->dirfd = ofs_io_open(AT_FDCWD, rb->temporary, O_RDONLY | O_DIRECTORY, 0);
 	r = OFS_MIN(rb->dirfd, 0);
 	if (r == 0)
@@ -191,6 +170,7 @@ static int fetch(struct rebuild *rb, struct ofs_error *err)
 {
 	const struct ofs_manifest_target to = { .index_fd = rb->index_fd,
 						.journal_fd = rb->journal_fd,
+						.drafts = true,
 						.progress = rb->set->progress,
 						.arg = rb->set->arg };
 	OFS_FREE char *index = ofs_format("%s/index.db", rb->temporary);

@@ -15,13 +15,14 @@
 #define TIMEOUT (60 * OFS_NS_PER_S) /* of one request */
 #define SYNC_TIMEOUT (30 * OFS_NS_PER_S) /* of an fsync that waits for the remote */
 #define ROOM_TIMEOUT (10 * OFS_NS_PER_S) /* of the sealer, while packs take too much of this disk */
+#define TOGETHER (OFS_NS_PER_S / 2) /* what is logged so soon after the first change goes with it */
+#define IDLE_MAX (600 * OFS_NS_PER_S) /* then it is looked whether there is garbage */
 #define RETRY_MIN (OFS_NS_PER_S / 2)
 #define RETRY_MAX (30 * OFS_NS_PER_S)
 #define LOG_OBJECT ((size_t)16 << 20) /* bytes of the log in one object */
 #define LOG_HELD (UINT64_C(256) << 20) /* that are kept for a remote that cannot be reached */
 #define CHECKPOINT_OBJECTS 60 /* of the log, after which a checkpoint is made */
 #define CHECKPOINT_BYTES (UINT64_C(64) << 20)
-#define BROUGHT_MAX (UINT64_C(8) << 20) /* after which the bound of packs is looked at */
 
 #define DEPOSED "another host has taken the store over: 'offload salvage' finds what it lacks"
 
@@ -34,8 +35,6 @@ struct ofs_replicator {
 	uint64_t local_max;
 	struct ofs_fetcher *fetcher;
 	atomic_bool cancel; /* requests of the thread end */
-	atomic_uint_fast64_t brought; /* since packs were last brought below their bound */
-	_Atomic uint64_t durable, local; /* see ofs_store_evict_frames() */
 
 	pthread_t thread;
 	bool runs;
@@ -59,31 +58,14 @@ struct ofs_replicator {
 	uint64_t pushes; /* that were asked for */
 	uint64_t rounds; /* that ended, and how the last one did */
 	int outcome;
+	int64_t ended_at; /* the last one, on the monotonic clock, as the next two */
+	int64_t sent_at; /* the last one that had something to send */
+	int64_t changed_at; /* when something was logged since then; 0: nothing was */
+	int64_t retry; /* the pause after one that failed */
 	ofs_lsn reached; /* the remote has the log up to there */
 	int failure; /* why nothing is sent any more: -ESTALE, -EOPNOTSUPP; 0: it is */
 	struct ofs_replication_status status;
 };
-
-/* ---- content on this disk */
-
-static int get_object(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
-		      size_t len)
-{
-	struct ofs_replicator *rp = arg;
-	int r;
-
-	/* Whoever brings something makes room for it. */
-	if (rp->local_max && (rp->brought += len) >= BROUGHT_MAX) {
-		uint64_t left;
-
-		rp->brought = 0;
-		if (ofs_store_evict_frames(rp->store, rp->local_max - rp->local_max / 4,
-					   rp->durable, &left) == 0)
-			rp->local = left;
-	}
-	r = ofs_fetcher_get(rp->fetcher, object, at, buf, len);
-	return r;
-}
 
 /* See ofs_store_bound_packs(): waits until the thread has tried to make room. */
 static void make_room(void *arg)
@@ -220,7 +202,8 @@ static int send_checkpoint(struct ofs_replicator *rp,
 	rp->objects = 0;
 	rp->bytes = 0;
 	rp->state.checkpoint = rp->out.newest;
-	rp->state.durable = rp->durable = rp->out.durable;
+	rp->state.durable = rp->out.durable;
+	ofs_fetcher_set_durable(rp->fetcher, rp->out.durable);
 	*ret_lsn = rq.lsn;
 	pthread_mutex_lock(&rp->lock);
 	rp->status.checkpoint_at = ofs_clock_wall();
@@ -250,19 +233,6 @@ static int send_base(struct ofs_replicator *rp, struct ofs_error *err)
 	base.from = rp->state.at.lsn;
 	base.checkpoint = rp->out.newest;
 	return send_link(rp, &base, err);
-}
-
-static int evict(struct ofs_replicator *rp, struct ofs_error *err)
-{
-	uint64_t left;
-	int r;
-
-	if (!rp->local_max)
-		return 0;
-	r = ofs_store_evict_frames(rp->store, rp->local_max - rp->local_max / 4, rp->durable, &left);
-	if (r == 0)
-		rp->local = left;
-	return r < 0 ? ofs_error_set(err, -r, "content cannot be given back: %s", strerror(-r)) : 0;
 }
 
 /* Once connected, one round: all that is new. */
@@ -318,7 +288,8 @@ struct round {
 	bool checkpoint;
 	bool crowded;
 	uint64_t pushes;
-	int64_t began;
+	int64_t began; /* wall clock */
+	ofs_lsn reached;
 };
 
 /* Tells everybody how the round has ended. */
@@ -350,24 +321,55 @@ static void end_round(struct ofs_replicator *rp, const struct round *round, int 
 	}
 	rp->rounds++;
 	rp->outcome = r;
+	rp->ended_at = ofs_clock_monotonic();
+	rp->retry = r < 0 ? OFS_MIN(OFS_MAX(2 * rp->retry, RETRY_MIN), RETRY_MAX) : 0;
+	if (rp->reached != round->reached)
+		rp->sent_at = rp->ended_at;
 	pthread_cond_broadcast(&rp->done);
 }
 
-/* Sleeps until the next round; false: there is none. */
-static bool begin_round(struct ofs_replicator *rp, int64_t pause, struct round *ret)
+/* Somebody has changed something; locks of the store are held. */
+static void note_change(void *arg)
 {
-	int64_t until = ofs_clock_monotonic() + pause;
+	struct ofs_replicator *rp = arg;
 
 	OFS_LOCKED(&rp->lock);
-	while (!rp->stop && !(rp->urgent && rp->outcome == 0))
-		if (!ofs_cond_wait_until(&rp->wake, &rp->lock, until))
-			break;
+	rp->changed_at = ofs_clock_monotonic();
+	pthread_cond_signal(&rp->wake);
+}
+
+/* When the next round begins, if nobody is in a hurry; with the lock. */
+static int64_t next_round(const struct ofs_replicator *rp)
+{
+	if (rp->outcome < 0)
+		return rp->ended_at + rp->retry;
+	if (rp->changed_at)
+		return OFS_MAX(rp->changed_at + OFS_MIN(rp->every, TOGETHER),
+			       rp->sent_at + rp->every);
+	return rp->ended_at + IDLE_MAX;
+}
+
+/* Sleeps until the next round; false: there is none. */
+static bool begin_round(struct ofs_replicator *rp, struct round *ret)
+{
+	bool stop;
+
+	pthread_mutex_lock(&rp->lock);
+	while (!rp->stop && !(rp->urgent && rp->outcome == 0) &&
+	       ofs_clock_monotonic() < next_round(rp))
+		ofs_cond_wait_until(&rp->wake, &rp->lock, next_round(rp));
 	rp->urgent = false;
+	rp->changed_at = 0;
 	*ret = (struct round){ .checkpoint = rp->crowded || rp->pushes > rp->status.pushes,
 			       .crowded = rp->crowded,
 			       .pushes = rp->pushes,
-			       .began = ofs_clock_wall() };
-	return !rp->stop;
+			       .began = ofs_clock_wall(),
+			       .reached = rp->reached };
+	stop = rp->stop;
+	pthread_mutex_unlock(&rp->lock);
+	/* Before it is looked at: what comes later is told. */
+	ofs_store_watch_log(rp->store, note_change, rp);
+	return !stop;
 }
 
 static int do_round(struct ofs_replicator *rp, const struct round *round, struct ofs_error *err)
@@ -376,8 +378,11 @@ static int do_round(struct ofs_replicator *rp, const struct round *round, struct
 
 	if (r == 0)
 		r = send_all(rp, round->checkpoint, err);
-	if (r == 0)
-		r = evict(rp, err);
+	if (r == 0) {
+		r = ofs_fetcher_evict(rp->fetcher);
+		if (r < 0)
+			ofs_error_set(err, -r, "content cannot be given back: %s", strerror(-r));
+	}
 	if (r == -ESTALE) {
 		ofs_store_depose(rp->store, DEPOSED);
 		log_reached(rp, &rp->state.at);
@@ -390,18 +395,15 @@ static int do_round(struct ofs_replicator *rp, const struct round *round, struct
 static void *run(void *arg)
 {
 	struct ofs_replicator *rp = arg;
-	int64_t retry = RETRY_MIN, pause = 0;
 	struct round round;
 	int r = 0;
 
 	ofs_thread_give_way();
-	while (!is_final(r) && begin_round(rp, pause, &round)) {
+	while (!is_final(r) && begin_round(rp, &round)) {
 		struct ofs_error err = { "" };
 
 		r = do_round(rp, &round, &err);
 		end_round(rp, &round, r, &err);
-		pause = r < 0 ? retry : rp->every;
-		retry = r < 0 ? OFS_MIN(2 * retry, RETRY_MAX) : RETRY_MIN;
 	}
 	OFS_LOCKED(&rp->lock);
 	rp->ended = true;
@@ -480,10 +482,11 @@ int ofs_replicator_create(struct ofs_store *s, const struct ofs_remote_access *r
 		rp->state.logged_to = ofs_store_log_end(s);
 		ofs_replica_state_save(rp->dirfd, &rp->state);
 	}
-	rp->durable = rp->out.durable = rp->state.durable;
+	rp->out.durable = rp->state.durable;
+	ofs_fetcher_set_durable(rp->fetcher, rp->out.durable);
 	if (rp->state.at.epoch)
 		ofs_store_hold_log(s, rp->state.at.lsn, LOG_HELD);
-	ofs_store_set_objects(s, get_object, rp);
+	ofs_fetcher_attach(rp->fetcher, s, set->local_max);
 	if (rp->state.deposed) {
 		ofs_store_depose(s, DEPOSED);
 		rp->status.phase = OFS_REPLICATION_DEPOSED;
@@ -501,6 +504,7 @@ int ofs_replicator_start(struct ofs_replicator *rp)
 	if (rp->failure)
 		return 0;
 	rp->status.phase = OFS_REPLICATION_CONNECTING;
+	rp->urgent = true;
 	r = ofs_thread_start(&rp->thread, "replicator", run, rp);
 	rp->runs = r == 0;
 	if (r < 0)
@@ -542,6 +546,7 @@ void ofs_replicator_stop(struct ofs_replicator *rp, int64_t wait)
 	rp->cancel = true;
 	pthread_mutex_unlock(&rp->lock);
 	pthread_join(rp->thread, NULL);
+	ofs_store_watch_log(rp->store, NULL, NULL);
 	rp->runs = false;
 }
 
@@ -573,16 +578,18 @@ void ofs_replicator_push(struct ofs_replicator *rp)
 void ofs_replicator_status(struct ofs_replicator *rp, struct ofs_replication_status *ret)
 {
 	ofs_lsn end = ofs_store_log_end(rp->store);
-	uint64_t requests, bytes;
+	struct ofs_fetcher_counts fetched;
 
-	ofs_fetcher_count(rp->fetcher, &requests, &bytes);
+	ofs_fetcher_count(rp->fetcher, &fetched);
 	OFS_LOCKED(&rp->lock);
 	*ret = rp->status;
 	ret->pending = end - OFS_MIN(end, rp->reached);
-	ret->reads += requests;
-	ret->brought = bytes;
-	ret->local = rp->local;
-	ret->local_max = rp->local_max;
+	if (!ret->pending && ret->phase == OFS_REPLICATION_CURRENT)
+		ret->complete_at = ofs_clock_wall();
+	ret->reads += fetched.requests;
+	ret->brought = fetched.bytes;
+	ret->local = fetched.local;
+	ret->local_max = fetched.local_max;
 }
 
 const char *ofs_replication_phase_name(enum ofs_replication_phase phase)

@@ -46,7 +46,7 @@ static int64_t age_of_record(struct ofs_store *s, int64_t time)
 	if (!s->replaying)
 		return ofs_store_age(s);
 	return OFS_MIN(OFS_MAX(time - (s->age.kept_wall - s->age.kept_age), s->age.kept_age),
-		       s->age.start);
+		       ofs_store_age(s));
 }
 
 int64_t ofs_age_round_up(int64_t age)

@@ -441,6 +441,10 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	if (e < 0)
 		return e;
 	s->changes++;
+	if (s->log_grows) {
+		s->log_grows(s->log_grows_arg);
+		s->log_grows = NULL;
+	}
 	s->name_changes += r->type == OFS_RECORD_RENAME || r->type == OFS_RECORD_LINK ||
 			   r->type == OFS_RECORD_SETXATTR || r->type == OFS_RECORD_REMOVEXATTR;
 	e = ofs_store_apply(s, lsn, r, &where);

@@ -17,8 +17,58 @@ void ofs_away_init(struct ofs_away *a)
 
 void ofs_away_finish(struct ofs_away *a)
 {
+	free(a->late);
 	pthread_cond_destroy(&a->brought);
 	pthread_mutex_destroy(&a->lock);
+}
+
+int ofs_away_find(struct ofs_store *s, uint32_t pack, uint64_t off, struct ofs_index_extent *ret,
+		  struct ofs_index_object *ret_object)
+{
+	struct ofs_away *a = &s->away;
+	int r = ofs_index_find_extent(s->index, pack, off, ret, ret_object);
+
+	if (r != -ENOENT || !s->follow)
+		return r;
+	OFS_LOCKED(&a->lock);
+	for (size_t i = 0; i < a->nlate; i++) {
+		const struct ofs_index_extent *e = &a->late[i].extent;
+
+		if (e->pack != pack || off < e->off || off - e->off >= e->len)
+			continue;
+		*ret = *e;
+		*ret_object = a->late[i].object;
+		return 0;
+	}
+	return r;
+}
+
+void ofs_away_add(struct ofs_store *s, const struct ofs_index_object *object,
+		  const struct ofs_index_extent *extents, size_t n)
+{
+	struct ofs_away *a = &s->away;
+
+	OFS_LOCKED(&a->lock);
+	for (size_t i = 0; i < n; i++)
+		*ofs_append(a->late, a->nlate, a->cap_late) =
+			(struct ofs_away_extent){ *object, extents[i] };
+}
+
+void ofs_away_settle(struct ofs_store *s)
+{
+	struct ofs_away *a = &s->away;
+	struct ofs_index_object object;
+	struct ofs_index_extent e;
+	size_t n = 0;
+
+	OFS_LOCKED(&a->lock);
+	for (size_t i = 0; i < a->nlate; i++) {
+		const struct ofs_index_extent *late = &a->late[i].extent;
+
+		if (ofs_index_find_extent(s->index, late->pack, late->off, &e, &object) < 0)
+			a->late[n++] = a->late[i];
+	}
+	a->nlate = n;
 }
 
 /* How much to bring from there on: twice as much as last time where that has been read through. */
@@ -89,7 +139,8 @@ static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const 
 	int r;
 
 	pthread_rwlock_wrlock(&s->reclaim);
-	r = ofs_index_has_frame(s->index, loc->pack, loc->off);
+	/* A follower writes nothing else there. */
+	r = s->follow ? 1 : ofs_index_has_frame(s->index, loc->pack, loc->off);
 	if (r > 0)
 		r = ofs_packset_put_back(s->packs, loc->pack, loc->off, bytes, len);
 	pthread_rwlock_unlock(&s->reclaim);
@@ -103,7 +154,7 @@ static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc, struct of
 	struct ofs_index_object object;
 	struct ofs_index_extent e;
 	size_t len;
-	int r = ofs_index_find_extent(s->index, loc->pack, loc->off, &e, &object);
+	int r = ofs_away_find(s, loc->pack, loc->off, &e, &object);
 
 	if (r < 0)
 		return r;
@@ -159,7 +210,7 @@ bool ofs_away_discard(struct ofs_store *s, const struct ofs_frame_loc *loc)
 	struct ofs_index_extent e;
 	int r;
 
-	if (!s->away.get || ofs_index_find_extent(s->index, loc->pack, loc->off, &e, &object) < 0)
+	if (!s->away.get || ofs_away_find(s, loc->pack, loc->off, &e, &object) < 0)
 		return false;
 	pthread_rwlock_wrlock(&s->reclaim);
 	r = ofs_packset_punch(s->packs, loc->pack, loc->off, loc->stored);

@@ -15,12 +15,19 @@ struct ofs_away_range {
 	uint64_t off, end;
 };
 
+struct ofs_away_extent {
+	struct ofs_index_object object;
+	struct ofs_index_extent extent;
+};
+
 /* In the order in which they are brought, neighbours are asked for together. */
 struct ofs_away {
 	ofs_object_get_fn get; /* constant, as `arg`; NULL: nothing is away */
 	void *arg;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t brought;
+	struct ofs_away_extent *late; /* that the index of a follower does not have */
+	size_t nlate, cap_late;
 	struct ofs_away_range busy[OFS_AWAY_BUSY];
 	struct ofs_away_range stream[OFS_AWAY_STREAMS]; /* what was brought last */
 	unsigned int next_stream; /* the one to replace */
@@ -28,6 +35,15 @@ struct ofs_away {
 
 void ofs_away_init(struct ofs_away *a);
 void ofs_away_finish(struct ofs_away *a);
+
+/* As ofs_index_find_extent(), and those of a follower that its index does not have. */
+int ofs_away_find(struct ofs_store *s, uint32_t pack, uint64_t off, struct ofs_index_extent *ret,
+		  struct ofs_index_object *ret_object);
+
+/* Remembers the extents of an object; ofs_away_settle() forgets those that the index has by now. */
+void ofs_away_add(struct ofs_store *s, const struct ofs_index_object *object,
+		  const struct ofs_index_extent *extents, size_t n);
+void ofs_away_settle(struct ofs_store *s);
 
 /*
  * Brings the frame, and often those after it, back to this disk, or waits until another thread has.

@@ -322,6 +322,8 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	size_t i;
 	int r;
 
+	if (s->follow)
+		return -EROFS;
 	/* The packs' tail stays what it was: it moves only with frames, once they are synced. */
 	r = ofs_index_get_meta(s->index, &cp.meta);
 	if (r < 0)

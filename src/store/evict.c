@@ -5,10 +5,16 @@
  */
 #include "store/cycle.h"
 
+#include "pack/frame.h"
 #include "pack/pack_use.h"
 #include "store/read.h"
 #include "store/replication.h"
 #include "store/store_state.h"
+#include "pack/frame.h"
+
+#define LOOKED_AFTER 8 /* parts that were emptied, for what is left */
+
+#define LOOKED_AFTER 8 /* parts that were emptied, for what is left */
 
 struct part {
 	uint32_t pack;
@@ -95,27 +101,82 @@ static int evict_part(struct ofs_store *s, const struct part *p, uint64_t durabl
 	return r;
 }
 
-int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *ret_left)
+/*
+ * A follower has nothing that is not elsewhere, and dead frames that its index does not know any
+ * more: all of the part goes, but for a frame that begins before it, and with one that ends after
+ * it.
+ */
+static int empty_part(struct ofs_store *s, const struct part *p)
+{
+	uint64_t from = p->off, to = p->off + OFS_PACK_PART;
+	struct frame_list l = { 0 };
+	int r = ofs_index_list_frames_at(s->index, p->pack,
+					 from - OFS_MIN(from, (uint64_t)OFS_FRAME_STORED_MAX), to,
+					 note_frame, &l);
+
+	for (size_t i = 0; i < l.n; i++) {
+		uint64_t end = l.at[i].off + l.at[i].stored;
+
+		if (l.at[i].off < p->off)
+			from = OFS_MAX(from, end);
+		else
+			to = OFS_MAX(to, end);
+	}
+	free(l.at);
+	if (r < 0 || from >= to)
+		return r;
+	pthread_rwlock_wrlock(&s->reclaim);
+	r = ofs_packset_punch(s->packs, p->pack, from, to - from);
+	pthread_rwlock_unlock(&s->reclaim);
+	return r;
+}
+
+/* The same by parts that are emptied, where nobody knows how much was in them. */
+static int empty_parts(struct ofs_store *s, const struct part_list *l, uint64_t keep,
+		       uint64_t *used)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->n && r == 0 && *used > keep; i++) {
+		r = empty_part(s, &l->at[i]);
+		if (r == 0 && (i % LOOKED_AFTER == LOOKED_AFTER - 1 || i + 1 == l->n))
+			r = ofs_packset_disk_usage(s->packs, used);
+	}
+	return r;
+}
+
+/* *used is what packs take, and then what they take afterwards. */
+static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *used)
 {
 	struct part_list l = { 0 };
-	uint64_t used = 0, freed = 0;
+	uint64_t freed = 0;
+	int r = ofs_packset_list_parts(s->packs, note_part, &l);
+
+	if (l.n)
+		qsort(l.at, l.n, sizeof(*l.at), part_compare);
+	if (r == 0 && s->follow)
+		r = empty_parts(s, &l, keep, used);
+	for (size_t i = 0; i < l.n && r == 0 && *used > keep && !s->follow; i++) {
+		r = evict_part(s, &l.at[i], durable, &freed);
+		/* Some of it may have been given back before, or be less than a block. */
+		if (r == 0 && freed && (i + 1 == l.n || *used - OFS_MIN(freed, *used) <= keep)) {
+			r = ofs_packset_disk_usage(s->packs, used);
+			freed = 0;
+		}
+	}
+	free(l.at);
+	return r;
+}
+
+int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *ret_left)
+{
+	uint64_t used = 0;
 	int r;
 
 	OFS_LOCKED(&s->cycle);
 	r = ofs_packset_disk_usage(s->packs, &used);
 	if (r == 0 && used > keep)
-		r = ofs_packset_list_parts(s->packs, note_part, &l);
-	if (l.n)
-		qsort(l.at, l.n, sizeof(*l.at), part_compare);
-	for (size_t i = 0; i < l.n && r == 0 && used > keep; i++) {
-		r = evict_part(s, &l.at[i], durable, &freed);
-		/* Some of it may have been given back before, or be less than a block. */
-		if (r == 0 && freed && (i + 1 == l.n || used - OFS_MIN(freed, used) <= keep)) {
-			r = ofs_packset_disk_usage(s->packs, &used);
-			freed = 0;
-		}
-	}
-	free(l.at);
+		r = evict(s, keep, durable, &used);
 	*ret_left = used;
 	return r;
 }

@@ -114,6 +114,15 @@ static bool has_row(const struct ofs_inode *n)
 	return !n->gone;
 }
 
+/* It was held when a follower began again, and its content is what it was. */
+static void restore_version(struct ofs_store *s, struct ofs_inode *n)
+{
+	uintptr_t version = (uintptr_t)ofs_map_remove(&s->versions, n->row.ino);
+
+	if (version)
+		n->version = version;
+}
+
 static int load_inode(void *arg, const struct ofs_index_inode *row)
 {
 	struct ofs_store *s = arg;
@@ -126,6 +135,8 @@ static int load_inode(void *arg, const struct ofs_index_inode *row)
 	}
 	n = ofs_store_add_inode(s, row->ino);
 	n->row = *row;
+	if (s->versions.count)
+		restore_version(s, n);
 	/* Within the second that `used` was rounded up to, so that asked twice it is the same. */
 	n->seen = OFS_MIN(row->used - OFS_NS_PER_S + 1, ofs_store_age(s));
 	return 0;
@@ -312,7 +323,7 @@ void ofs_store_use(struct ofs_store *s, uint64_t ino)
 	if (age <= n->row.used)
 		return;
 	/* On a full disk it is remembered in memory alone: the index would grow. */
-	if (s->reserve.tight || s->broken) {
+	if (s->reserve.tight || s->broken || s->read_only) {
 		n->row.used = ofs_age_round_up(age);
 	} else {
 		n->row.used = ofs_age_round_up(age + OFS_STORE_USE_AHEAD);

@@ -14,11 +14,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/file.h"
+#include "io/path.h"
 #include "io/trust.h"
 #include "store/index_copy.h"
 #include "store/owner.h"
 #include "store/cycle.h"
-#include "store/record.h"
+#include "store/follow.h"
+#include "store/replay.h"
 #include "store/ledger.h"
 #include "store/store_state.h"
 
@@ -88,7 +90,7 @@ static int open_directory(const char *path, bool create, struct ofs_error *err)
 static int open_part(struct ofs_store *s, const char *path, const char *name, int *ret,
 		     struct ofs_error *err)
 {
-	int r = s->read_only ? 0 : ofs_io_mkdir(s->dirfd, name, 0700);
+	int r = s->read_only && !s->follow ? 0 : ofs_io_mkdir(s->dirfd, name, 0700);
 
 	if (r == 0)
 		r = ofs_io_open(s->dirfd, name, O_RDONLY | O_DIRECTORY, 0);
@@ -113,8 +115,11 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 				       .age = ofs_clock_wall() };
 	OFS_FREE char *file = NULL;
 	bool journal = false, content;
-	int r = s->read_only ? ofs_index_copy_make(s->dirfd, err, &s->index_copy) : 0;
+	int r;
 
+	if (s->follow)
+		return ofs_follow_open_index(s, err, ret, &s->index);
+	r = s->read_only ? ofs_index_copy_make(s->dirfd, err, &s->index_copy) : 0;
 	if (r < 0)
 		return r;
 	file = ofs_format("%s/index.db", s->index_copy ? s->index_copy : path);
@@ -156,154 +161,17 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 	return r < 0 ? failed(err, r, "read", file) : 0;
 }
 
-struct draft_list {
-	struct ofs_index_draft *list;
-	size_t n, cap;
-};
-
-static int note_draft(void *arg, const struct ofs_index_draft *d)
-{
-	struct draft_list *l = arg;
-
-	*ofs_append(l->list, l->n, l->cap) = *d;
-	return 0;
-}
-
-/* Lays the drafts that the index knows over their files. */
-int ofs_store_load_drafts(struct ofs_store *s)
-{
-	struct draft_list drafts = { 0 };
-	size_t i;
-	int r;
-
-	r = ofs_index_list_drafts(s->index, note_draft, &drafts);
-	for (i = 0; i < drafts.n && r == 0; i++) {
-		const struct ofs_index_draft *d = &drafts.list[i];
-		struct ofs_extent e = {
-			.off = d->off,
-			.len = d->len,
-			.data = { d->data_pos, d->data_len },
-			.data_off = d->data_off,
-		};
-		struct ofs_inode *n;
-
-		r = ofs_store_file(s, d->ino, &n);
-		if (r < 0)
-			break;
-		ofs_content_map_cover(&n->content, &e, 0);
-		n->unsealed = n->unsealed || e.off < n->row.size;
-		n->resealed = n->content.nblocks;
-		if (!n->on_draft_list)
-			n->written_at = ofs_clock_monotonic() -
-					OFS_MAX(ofs_clock_wall() - n->row.ctime, INT64_C(0));
-		ofs_store_add_draft(s, n);
-	}
-	free(drafts.list);
-	return r;
-}
-
-static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record *record,
-			 const struct ofs_journal_data *data)
-{
-	struct ofs_store *s = arg;
-	struct ofs_record r;
-	int e;
-
-	e = ofs_record_decode(record->type, record->body, record->body_len, &r);
-	if (e == 0)
-		e = ofs_store_apply(s, lsn, &r, data);
-	/* It changes something that was lost, whose inode number must not be given to another. */
-	if (s->damage.lost && e < 0 && e != -ENOMEM && e != -EIO) {
-		s->damage.refused++;
-		s->next_ino = OFS_MAX(s->next_ino, r.ino + 1);
-		return 0;
-	}
-	if (e < 0)
-		ofs_log(LOG_ERR, "journal record %u at %llu cannot be replayed: %s", record->type,
-			(unsigned long long)lsn, strerror(-e));
-	return e;
-}
-
-/*
- * Whatever was created in the bytes that are lost may be named elsewhere: no inode number of theirs
- * is given to another.
- */
-static int replay_damage(void *arg, const struct ofs_journal_damage *found)
-{
-	struct ofs_store *s = arg;
-	int r = ofs_damage_note(&s->damage, s->dirfd, s->journal_fd, found);
-
-	if (found->kind >= OFS_JOURNAL_LOST)
-		s->next_ino += (found->end - found->pos) / OFS_JOURNAL_RECORD_MIN + 1;
-	/* The replay ends, and the log is cut. */
-	if (r == 0 && found->kind == OFS_JOURNAL_CUT && !s->read_only)
-		r = ofs_damage_write(&s->damage, s->dirfd);
-	if (r < 0)
-		ofs_log(LOG_ERR, "the damaged journal cannot be copied to quarantine/: %s",
-			strerror(-r));
-	return r;
-}
-
-/* Nobody can hold an unlinked file across a restart. */
-static int drop_orphans(struct ofs_store *s)
-{
-	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list orphans = { 0 };
-	struct ofs_inode *n;
-	size_t i;
-	int r;
-
-	r = ofs_index_list_orphans(s->index, ofs_u64_list_collect, &orphans);
-	for (i = 0; r == 0 && i < orphans.n; i++)
-		if (ofs_store_inode(s, orphans.at[i], &n) == 0)
-			n->row.nlink = 0;
-	for (i = 0; r == 0 && (n = ofs_map_next(&s->inodes, &i));)
-		if (!n->row.nlink && !n->gone)
-			ofs_store_drop_inode(s, n);
-	return r;
-}
-
-static int make_root(struct ofs_store *s)
-{
-	struct ofs_inode *n;
-	int r;
-
-	r = ofs_store_inode(s, OFS_ROOT_INO, &n);
-	if (r != -ENOENT)
-		return r;
-	n = ofs_store_add_inode(s, OFS_ROOT_INO);
-	n->row.mode = S_IFDIR | 0755;
-	n->row.nlink = 2;
-	n->row.uid = geteuid();
-	n->row.gid = getegid();
-	n->row.atime = n->row.mtime = n->row.ctime = n->row.btime = ofs_clock_wall();
-	ofs_store_changed(s, n, n->row.ctime);
-	n->dir = ofs_dir_create();
-	ofs_store_count(s, n, true);
-	ofs_store_touch(s, n);
-	return 0;
-}
-
 static int recover(struct ofs_store *s, const char *path, const struct ofs_index_meta *meta,
 		   struct ofs_error *err)
 {
-	struct ofs_error why = { "" };
-	const struct ofs_journal_reader reader = { .record = replay_record,
-						   .damaged = replay_damage,
-						   .arg = s,
-						   .read_only = s->read_only };
-	int r;
+	int r = ofs_store_replay(s, path, meta, err);
 
-	r = make_root(s);
-	if (r == 0)
-		r = ofs_store_load_drafts(s);
 	if (r < 0)
-		return failed(err, r, "read the index of", path);
-	s->replaying = true;
-	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, &reader, &why, &s->journal);
-	s->replaying = false;
-	if (r < 0)
-		return ofs_error_set(err, -r, "the journal of '%s' cannot be replayed: %s", path,
-				     why.text[0] ? why.text : strerror(-r));
+		return r;
+	if (s->follow) {
+		ofs_packset_follow(s->packs, meta->pack, meta->pack_size);
+		return 0;
+	}
 	/*
 	 * Only now: an index that does not fit its journal may be an old one, and cuts nothing off.
 	 */
@@ -317,7 +185,7 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 		return failed(err, r, "write quarantine/ of", path);
 	s->journal_damaged = s->damage.found ||
 			     faccessat(s->dirfd, "quarantine/journal-damage", F_OK, 0) == 0;
-	r = drop_orphans(s);
+	r = ofs_store_drop_orphans(s);
 	if (r == 0 && !s->read_only)
 		ofs_presence_start(s, path);
 	return r < 0 ? failed(err, r, "read the index of", path) : 0;
@@ -340,15 +208,17 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	struct ofs_index_meta meta;
 	int r;
 
-	s->read_only = s->damage.read_only = opts->read_only;
-	r = open_directory(path, opts->create && !opts->read_only, err);
+	s->follow = opts->follow;
+	s->read_only = s->damage.read_only = opts->read_only || s->follow;
+	r = open_directory(path, opts->create && !s->read_only, err);
 	if (r < 0)
 		return r;
 	s->dirfd = r;
-	r = s->read_only ? ofs_owner_keep_away(s->dirfd, path, err)
-			 : ofs_owner_acquire(s->dirfd, path, opts->mountpoint, err);
+	s->path = s->follow ? ofs_path_absolute(path) : NULL;
+	r = s->read_only && !s->follow ? ofs_owner_keep_away(s->dirfd, path, err)
+				       : ofs_owner_acquire(s->dirfd, path, opts->mountpoint, err);
 	/* Nobody can lock what is not there and cannot be made. */
-	if (r < 0 && !(s->read_only && r == -ENOENT))
+	if (r < 0 && !(s->read_only && !s->follow && r == -ENOENT))
 		return r;
 	s->lockfd = r;
 	/* One that a killed owner left is room for what opening may need. */
@@ -364,12 +234,10 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 		return r;
 	memcpy(s->uuid, meta.uuid, sizeof(s->uuid));
 	s->ref_seed = meta.ref_seed;
-	s->next_ino = meta.next_ino;
-	s->next_chunk = meta.next_chunk;
-	s->scrubbed = meta.scrubbed;
-	s->counts = meta.counts;
 	ofs_age_open(s, &meta);
 	s->packs = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes);
+	if (s->follow)
+		ofs_packset_expect_away(s->packs);
 	return recover(s, path, &meta, err);
 }
 
@@ -409,6 +277,8 @@ static void store_destroy(struct ofs_store *s, bool clean)
 	ofs_regions_finish(s);
 	ofs_ledger_finish(s);
 	ofs_tally_finish(&s->refs);
+	ofs_map_finish(&s->versions);
+	free(s->path);
 	free(s->presence.path);
 	free(s->dirty.list);
 	free(s->drafts.list);
@@ -426,7 +296,7 @@ static void store_destroy(struct ofs_store *s, bool clean)
 	ofs_io_close(&s->journal_fd);
 	ofs_io_close(&s->dirfd);
 	/* Last: from here on somebody else may open the store. */
-	if (s->read_only)
+	if (s->read_only && !s->follow)
 		ofs_io_close(&s->lockfd);
 	else
 		ofs_owner_release(&s->lockfd, clean);
@@ -454,7 +324,8 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	s->classify = opts->classify;
 	s->unsettled = true;
 	s->attr_changed = opts->attr_changed;
-	s->sealed = opts->sealed;
+	s->sealed = opts->follow ? NULL : opts->sealed;
+	s->followed = opts->followed;
 	s->close_hook = opts->closing;
 	s->events_arg = opts->events_arg;
 	init_locks(s);
@@ -504,7 +375,7 @@ int ofs_store_close(struct ofs_store *s)
 		return 0;
 	}
 	/* Whoever held an unlinked file is gone with the mount. */
-	r = drop_orphans(s);
+	r = ofs_store_drop_orphans(s);
 	if (r < 0)
 		ofs_log(LOG_WARNING, "unlinked files cannot be found: %s", strerror(-r));
 	ofs_store_settle_uses(s);

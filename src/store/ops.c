@@ -97,7 +97,7 @@ uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t count)
 	have -= OFS_MIN(have, count);
 	ofs_store_set_refs(s, ino, have);
 	/* An unlinked inode is dirty or an orphan; either way it is in memory. */
-	n = have ? NULL : ofs_map_get(&s->inodes, ino);
+	n = have || s->replaying ? NULL : ofs_map_get(&s->inodes, ino);
 	if (n && !n->row.nlink && !n->gone)
 		ofs_store_drop_inode(s, n);
 	return have;
@@ -135,6 +135,22 @@ void ofs_store_note_tokens(struct ofs_store *s, uint64_t ino, uint64_t version, 
 	/* An inode that is to be written stays in memory until it is. */
 	if (s->dirty.n < NOTED_MAX && !s->read_only && !s->reserve.tight && !s->broken)
 		ofs_store_touch(s, n);
+}
+
+void ofs_store_note_hash(struct ofs_store *s, uint64_t ino, uint64_t version,
+			 const struct ofs_content_hash *hash)
+{
+	struct ofs_inode *n;
+
+	OFS_LOCKED(&s->lock);
+	n = s->follow ? ofs_map_get(&s->inodes, ino) : NULL;
+	if (!n || n->gone || n->version != version || n->row.has_sha)
+		return;
+	n->row.has_sha = true;
+	memcpy(n->row.sha, hash->sha, sizeof(n->row.sha));
+	n->row.lines = hash->lines;
+	/* It stays in memory. */
+	ofs_store_touch(s, n);
 }
 
 static int try_create(struct ofs_store *s, uint64_t parent, const char *name,

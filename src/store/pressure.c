@@ -44,7 +44,7 @@ bool ofs_store_is_stopping(struct ofs_store *s)
 
 bool ofs_store_would_wait(struct ofs_store *s)
 {
-	return is_beyond(s, 1);
+	return !s->read_only && is_beyond(s, 1);
 }
 
 /* ---- the disk */

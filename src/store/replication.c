@@ -95,6 +95,14 @@ ofs_lsn ofs_store_log_end(struct ofs_store *s)
 	return ofs_journal_end(s->journal);
 }
 
+void ofs_store_watch_log(struct ofs_store *s, void (*fn)(void *arg), void *arg)
+{
+	OFS_LOCKED(&s->lock);
+
+	s->log_grows = fn;
+	s->log_grows_arg = arg;
+}
+
 void ofs_store_hold_log(struct ofs_store *s, ofs_lsn lsn, uint64_t max)
 {
 	OFS_LOCKED(&s->lock);
@@ -254,37 +262,44 @@ int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, s
 	return 0;
 }
 
-/* What is neither here nor in an object is damaged, and known to be. */
-static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *buf)
+/* 1: no object has the frame, and it is damaged here. */
+static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
+		       struct ofs_index_object *ret)
 {
 	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
-	struct ofs_index_object object;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf buf = OFS_BUF_INIT;
 	struct ofs_index_extent e;
 	int r;
 
-	buf->len = 0;
-	if (ofs_store_copy_frame(s, f, buf) == 0)
+	if (ofs_store_copy_frame(s, f, &buf) == 0)
 		return 0;
-	r = ofs_index_find_extent(s->index, f->pack, f->off, &e, &object);
+	r = ofs_index_find_extent(s->index, f->pack, f->off, &e, ret);
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+		return r == -ENOENT ? 1 : r;
 	r = ofs_away_bring(s, &loc);
-	/* Its head alone was looked at. */
-	return r == 0 && ofs_store_copy_frame(s, f, buf) < 0 ? -EIO : r;
+	if (r == 0)
+		r = ofs_store_copy_frame(s, f, &buf);
+	return r == -ENOENT ? 0 : r; /* it has died */
 }
 
 int ofs_store_bring_all(struct ofs_store *s,
-			void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg)
+			void (*progress)(void *arg, uint64_t done, uint64_t total),
+			void (*problem)(void *arg, const struct ofs_index_object *object, int error),
+			void *arg)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf buf = OFS_BUF_INIT;
 	struct ofs_index_frame f = { 0 };
+	struct ofs_index_object object = { 0 };
 	uint64_t done = 0, total, unused;
 	int r = ofs_index_totals(s->index, 0, &total, &unused);
 
-	while (r == 0 && (r = ofs_index_next_frame(s->index, f.id, &f)) == 0) {
+	while (r >= 0 && (r = ofs_index_next_frame(s->index, f.id, &f)) == 0) {
 		if (!f.live)
 			continue;
-		r = bring_frame(s, &f, &buf);
+		r = bring_frame(s, &f, &object);
+		if (r < 0 && r != -ENOMEM && problem) {
+			problem(arg, &object, -r);
+			r = 0;
+		}
 		done += f.raw;
 		progress(arg, done, total);
 	}
@@ -296,6 +311,10 @@ int ofs_store_put_object(struct ofs_store *s, const struct ofs_index_object *obj
 {
 	int r;
 
+	if (s->follow) {
+		ofs_away_add(s, object, extents, n);
+		return 0;
+	}
 	OFS_LOCKED(&s->cycle);
 	r = ofs_index_begin(s->index);
 	if (r < 0)

@@ -22,7 +22,10 @@ const uint8_t *ofs_store_uuid(const struct ofs_store *s);
 typedef int (*ofs_object_get_fn)(void *arg, const struct ofs_index_object *object, uint64_t at,
 				 void *buf, size_t len);
 
-/* Frames that are not on this disk are had from there. Before anything is read. */
+/*
+ * Frames that are not on this disk are had from there. Before anything is read: what the owner of
+ * the store has for that is ofs_tree_options.opened.
+ */
 void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg);
 
 /*
@@ -41,11 +44,15 @@ void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(vo
 			   void *arg);
 
 /*
- * Brings all content here that is not. `progress` is called now and then with how many bytes of
- * content of how many it has looked at. -EIO: some cannot be had.
+ * Reads all frames, and brings those that are not here. `progress` is called now and then with how
+ * many bytes of content of how many that were. `problem` (may be NULL) is told what an object should
+ * have and does not, with why; without it that is an error. What is damaged here and in no object is
+ * none of its business.
  */
 int ofs_store_bring_all(struct ofs_store *s,
-			void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg);
+			void (*progress)(void *arg, uint64_t done, uint64_t total),
+			void (*problem)(void *arg, const struct ofs_index_object *object, int error),
+			void *arg);
 
 /*
  * Forgets all objects, once what was brought is durable: content that is not here is lost, and
@@ -72,6 +79,12 @@ int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *ar
 
 /* The end of the log now. */
 ofs_lsn ofs_store_log_end(struct ofs_store *s);
+
+/*
+ * Calls `fn` when the next record is logged, once, with locks held: it may only wake somebody. NULL:
+ * no more.
+ */
+void ofs_store_watch_log(struct ofs_store *s, void (*fn)(void *arg), void *arg);
 
 /*
  * Keeps the log from `lsn` on (0: nothing), though the store does not need it, up to `max` bytes
@@ -137,10 +150,39 @@ int ofs_store_list_unsent(struct ofs_store *s,
  */
 int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret);
 
-/* Enters an object that holds these extents, durably. */
+/*
+ * Enters an object that holds these extents, durably. A follower keeps them in memory, until it is
+ * reloaded with an index that has them.
+ */
 int ofs_store_put_object(struct ofs_store *s, const struct ofs_index_object *object,
 			 const struct ofs_index_extent *extents, size_t n);
 
 /* Forgets the objects of which nothing is alive, durably, and calls `fn` for all others. */
 int ofs_store_list_objects(struct ofs_store *s,
 			   int (*fn)(void *arg, const struct ofs_index_object *o), void *arg);
+
+/*
+ * ---- following: a store that another host writes (`follow` of struct ofs_store_options). Its
+ * directory has an index.db as ofs_store_begin_snapshot() gives it, which is never changed but
+ * replaced by another file of that name, and the log behind it. The functions are called from one
+ * thread. They tell ofs_store_options.followed what has changed.
+ */
+
+/*
+ * Applies what ofs_journal_import() has put behind ofs_store_log_end(), up to `to`. When some of it
+ * cannot be read or applied, the state is that after the last record that could: import it again
+ * and go on, or reload. 0 or -errno, with a message; -EUCLEAN: the log is damaged or not there.
+ */
+int ofs_store_follow(struct ofs_store *s, ofs_lsn to, struct ofs_error *err);
+
+/*
+ * Begins again from the index.db that is there now and the log behind it, which goes on to
+ * ofs_store_log_end() at least. Callers keep their references, readers see no gap; nothing is told
+ * where the log ends there. Else the state is a newer one, *ret_newer, and anything may have
+ * changed. A file that is held, but not there any more, can still be read while its content is. On
+ * an error all is as before. -EUCLEAN: the log ends earlier.
+ */
+int ofs_store_reload(struct ofs_store *s, bool *ret_newer, struct ofs_error *err);
+
+/* Segments of journal/ that lie wholly before it may be removed; index.db is what was last loaded. */
+int ofs_store_log_needed(struct ofs_store *s, ofs_lsn *ret);

@@ -103,6 +103,8 @@ int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool 
 {
 	int r;
 
+	if (s->read_only)
+		return -EROFS;
 	pthread_mutex_lock(&s->cycle);
 	r = run_cycle(s, when, always_checkpoint);
 	pthread_mutex_unlock(&s->cycle);

@@ -25,10 +25,31 @@
 #define OFS_SIZE_MAX (INT64_C(1) << 44) /* of one file */
 
 struct ofs_store;
+struct ofs_record;
+
+/* How the state of a follower has become another. */
+struct ofs_followed {
+	/*
+	 * What the other host has done. NULL: a state was skipped to, and this is told for each
+	 * inode that is held, with each name that it had, and then once with no inode at all.
+	 */
+	const struct ofs_record *record;
+	uint64_t ino; /* that was made, named, moved, unlinked or changed; 0: none */
+	uint64_t left; /* it has lost its last name by the record, and is held; 0: none */
+	/* Without a record: NULL where it had none. */
+	uint64_t dir;
+	const char *name;
+};
 
 struct ofs_store_options {
 	bool create; /* make it where nothing is */
 	bool read_only; /* nothing in the store's directory is written; changes are -EROFS */
+	/*
+	 * The store is another host's, of which this directory has a copy (replication.h): changes
+	 * are -EROFS, and index.db and journal/ are not written. packs/ is a cache of what objects
+	 * have, and the lock is that of an owner.
+	 */
+	bool follow;
 	bool blocks_data; /* st_blocks tells what is no hole, not what is on disk */
 	const char *mountpoint; /* for the lock file; NULL: none */
 	uint32_t seal_delay_ms;
@@ -48,6 +69,8 @@ struct ofs_store_options {
 	 * content of it was. Once for each content, but perhaps again after a crash.
 	 */
 	void (*sealed)(void *arg, uint64_t ino, bool again);
+	/* A follower's state is another; no lock is held. May be NULL. */
+	void (*followed)(void *arg, const struct ofs_followed *what);
 	/* From ofs_store_close(), when all is written and nobody else can open it yet; or NULL. */
 	void (*closing)(void *arg);
 	void *events_arg; /* for all of these */
@@ -149,6 +172,13 @@ int ofs_store_count_region(struct ofs_store *s, uint64_t dir, struct ofs_region_
  * those of a store that is read only, and where too many come at once.
  */
 void ofs_store_note_tokens(struct ofs_store *s, uint64_t ino, uint64_t version, uint64_t tokens);
+
+/*
+ * The same of the hash and the newlines of all of it; of a follower, which seals nothing, and until
+ * the content is another.
+ */
+void ofs_store_note_hash(struct ofs_store *s, uint64_t ino, uint64_t version,
+			 const struct ofs_content_hash *hash);
 
 /* Gives back the memory that looking at many inodes has filled. */
 void ofs_store_relax(struct ofs_store *s);

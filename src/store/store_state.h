@@ -57,6 +57,8 @@ struct ofs_tombstone {
 struct ofs_store {
 	/* Set at open, constant afterwards. */
 	bool read_only;
+	bool follow; /* read_only as well */
+	char *path; /* of a follower, absolute; else NULL */
 	bool blocks_data;
 	char *index_copy; /* the directory of the copy that `index` is; NULL: it is none */
 	int dirfd;
@@ -74,6 +76,7 @@ struct ofs_store {
 	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
 	void (*attr_changed)(void *arg, uint64_t ino);
 	void (*sealed)(void *arg, uint64_t ino, bool again);
+	void (*followed)(void *arg, const struct ofs_followed *what);
 	void (*close_hook)(void *arg);
 	void *events_arg;
 	struct ofs_age age;
@@ -115,6 +118,7 @@ struct ofs_store {
 	uint64_t committed;
 	uint64_t next_ino;
 	uint64_t next_version;
+	struct ofs_map versions; /* of held inodes that are to be loaded again; of a follower */
 	struct ofs_index_counts counts; /* of all inodes that have a name */
 	struct ofs_map tombstones; /* ino -> struct ofs_tombstone, until it is in the index */
 	struct ofs_map ledger; /* id -> struct ofs_ledger_row, until it is in the index */
@@ -122,7 +126,8 @@ struct ofs_store {
 	int64_t dirty_since; /* monotonic; 0 while nothing is dirty */
 	struct ofs_damage damage; /* what the recovery has met */
 	atomic_bool journal_damaged; /* a notice of damage is in quarantine/, or `damage` says so */
-	bool replaying; /* unlinked inodes are kept: a later record may still write to one */
+	/* Unlinked inodes are kept: a later record may still write to one. A follower does always. */
+	bool replaying;
 	bool closing; /* nobody else has the store any more */
 
 	struct ofs_sealer sealer;
@@ -131,6 +136,8 @@ struct ofs_store {
 	atomic_int sync_error; /* of the journal; it stays */
 	struct ofs_u64_list changed; /* inodes whose attributes the kernel is to be told of */
 	struct ofs_u64_list sealed_files; /* to be told of: 2 * inode, and 1 for `again` */
+	void (*log_grows)(void *arg); /* called with the next record, once; NULL: nobody waits */
+	void *log_grows_arg;
 	ofs_lsn log_held; /* the log from there on is wanted elsewhere; UINT64_MAX: none of it */
 	uint64_t log_held_max; /* bytes of it that are kept for that alone */
 	_Atomic ofs_lsn log_needed; /* what lies before is kept for that alone */
@@ -145,9 +152,6 @@ struct ofs_store {
 };
 
 #define OFS_STORE_ON_READ_ONLY "the filesystem of the store has become read-only"
-
-/* Lays the drafts that the index knows over their files: for memory that holds nothing yet. */
-int ofs_store_load_drafts(struct ofs_store *s);
 
 /*
  * `lock` held. -EAGAIN when the inode, or something between it and the root's directories, was used

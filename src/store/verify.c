@@ -11,6 +11,7 @@
 #include "store/cycle.h"
 #include "store/packer.h"
 #include "store/read.h"
+#include "store/replay.h"
 #include "store/store_state.h"
 
 struct verification {
@@ -382,6 +383,8 @@ int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *how,
 	struct verification v = { .store = s, .how = how, .at_rest = !s->sealer.runs };
 	int r;
 
+	if (s->follow && how->repair)
+		return -EROFS;
 	if (atomic_exchange(&s->verifying, true))
 		return -EBUSY;
 	v.buf = ofs_alloc(OFS_BLOCK_SIZE);

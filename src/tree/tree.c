@@ -18,6 +18,7 @@
 #include "tree/expiry/promote.h"
 #include "tree/expiry/task_activity.h"
 #include "tree/expiry/tombstone_report.h"
+#include "tree/followed.h"
 #include "tree/search/indexer.h"
 #include "tree/search/meaning.h"
 #include "tree/virtual/nodes.h"
@@ -84,7 +85,7 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 		r = note_age(t);
 	if (r < 0)
 		return r;
-	t->audit = ofs_audit_create(t, path, opts->log_max, opts->read_only);
+	t->audit = ofs_audit_create(t, path, opts->log_max, opts->read_only || opts->follow);
 	index = ofs_format("%s/" SEARCH_INDEX, ofs_store_scratch(t->store, path));
 	t->indexer = ofs_indexer_create(t, index);
 	t->meaning = ofs_meaning_create(t, &(struct ofs_embed_settings){
@@ -93,19 +94,20 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 						   .key = opts->embed_key,
 						   .timeout = EMBED_TIMEOUT,
 					   });
-	if (t->background)
+	if (t->background && !t->follow)
 		r = ofs_audit_start(t->audit);
-	if (r == 0 && t->background)
+	if (r == 0 && t->background && !t->follow)
 		r = ofs_store_start(t->store);
-	if (r == 0)
+	if (r == 0 && !t->follow)
 		r = ofs_replicate_start(t);
 	if (r == 0 && t->background)
 		r = ofs_indexer_start(t->indexer);
 	if (r == 0 && t->background)
 		r = ofs_meaning_start(t->meaning);
-	if (r == 0 && t->background)
+	if (r == 0 && t->background && !t->follow)
 		r = ofs_gc_start(t->gc);
-	return r;
+	/* What follows tells all that there is now. */
+	return r == 0 && t->follow ? ofs_replicate_start(t) : r;
 }
 
 /* Whoever searches a workspace must not meet the outputs of earlier searches in the mount there. */
@@ -125,6 +127,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_store_options store = {
 		.create = opts->create,
 		.read_only = opts->read_only,
+		.follow = opts->follow,
 		.blocks_data = opts->shared || opts->blocks == OFS_BLOCKS_DATA,
 		.mountpoint = opts->mountpoint,
 		.seal_delay_ms = opts->seal_delay_ms,
@@ -134,6 +137,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.classify = ofs_place_classify,
 		.attr_changed = on_attr_changed,
 		.sealed = on_sealed,
+		.followed = ofs_tree_followed,
 		.closing = on_closing,
 	};
 	struct ofs_gc_options gc = {
@@ -158,6 +162,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->uid = geteuid();
 	t->gid = getegid();
 	t->background = opts->background;
+	t->follow = opts->follow;
 	t->shared = opts->shared;
 	t->opened = ofs_clock_monotonic();
 	t->views = ofs_views_create();
@@ -168,7 +173,8 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->task_idle = ofs_ttl_of_seconds(OFS_MAX(opts->task_idle_s, UINT64_C(1)));
 	t->task_activity = ofs_task_activity_create();
 	t->gc = ofs_gc_create(t, &gc);
-	t->promoter = ofs_promoter_create(opts->promote_match, opts->promote_reads);
+	t->promoter =
+		ofs_promoter_create(opts->follow ? NULL : opts->promote_match, opts->promote_reads);
 	t->recap = opts->recap;
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
@@ -176,15 +182,15 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->slice_max_lines = opts->slice_max_lines;
 	t->slice_max_bytes = opts->slice_max_bytes;
 	t->search_ms = opts->search_ms;
-	r = ofs_store_open(path, &store, err, &t->store);
-	if (r == 0 && ofs_replicate_open(t, path, opts, err) < 0) {
-		ofs_tree_close(t);
-		return -EINVAL;
-	}
+	r = ofs_replicate_prepare(t, path, opts, err);
+	if (r == 0)
+		r = ofs_store_open(path, &store, err, &t->store);
+	if (r == 0)
+		r = ofs_replicate_open(t, path, opts, err);
 	if (r == 0) {
 		t->ref_seed = ofs_store_ref_seed(t->store);
 		r = start(t, path, opts);
-		if (r == -EROFS && opts->read_only)
+		if (r == -EROFS && (opts->read_only || opts->follow))
 			ofs_error_set(err, -r,
 				      "the store '%s' is empty: it was never mounted, or its "
 				      "journal was lost",
@@ -206,12 +212,16 @@ int ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return 0;
+	/* What another host does is told to all that follows here. */
+	if (t->follow)
+		ofs_replicate_stop(t);
 	ofs_gc_destroy(t->gc);
 	ofs_verify_job_destroy(t->verify_job);
 	ofs_meaning_stop(t->meaning);
 	ofs_indexer_stop(t->indexer);
 	ofs_made_nodes_destroy(t->made);
-	ofs_replicate_stop(t);
+	if (!t->follow)
+		ofs_replicate_stop(t);
 	r = ofs_store_close(t->store);
 	ofs_replicate_close(t);
 	ofs_audit_destroy(t->audit);
@@ -289,8 +299,18 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 	r = lookup_literal(t, parent, name, cred, ret);
 	/* Its absence is not remembered, as the first step changes it. */
 	if (r == -ENOENT && ofs_task_context_is(t, parent, name))
-		return ofs_task_context_lookup(t, parent, cred, ret);
-	return r == -ENOENT ? ofs_slice_lookup(t, parent, name, cred, ret) : r;
+		r = ofs_task_context_lookup(t, parent, cred, ret);
+	else if (r == -ENOENT)
+		r = ofs_slice_lookup(t, parent, name, cred, ret);
+	/*
+	 * Whoever is not known to have it is not told when it changes, or when there is one at
+	 * last.
+	 */
+	if (t->follow) {
+		ret->keep_attr = false;
+		ret->keep_name = ret->keep_name && r == 0;
+	}
+	return r;
 }
 
 int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
@@ -407,13 +427,16 @@ struct readdir {
 	ofs_readdir_fn fn;
 	void *arg;
 	bool plus;
+	bool keep_attr;
 	bool hide; /* what is in the working tier */
 };
 
 static int readdir_store(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
 {
 	struct readdir *rd = arg;
-	struct ofs_entry entry = { .node = attr->ino, .keep_name = true, .keep_attr = true };
+	struct ofs_entry entry = { .node = attr->ino,
+				   .keep_name = true,
+				   .keep_attr = rd->keep_attr };
 
 	if (rd->hide) {
 		if (strcmp(name, "cache") == 0 || strcmp(name, "tasks") == 0 ||
@@ -476,7 +499,7 @@ ofs_node ofs_tree_parent(struct ofs_tree *t, ofs_node node)
 int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus,
 		     ofs_readdir_fn fn, void *arg)
 {
-	struct readdir rd = { .fn = fn, .arg = arg };
+	struct readdir rd = { .fn = fn, .arg = arg, .keep_attr = !t->follow };
 	ofs_node parent;
 	int r;
 

@@ -176,15 +176,16 @@ def kind_of(action, kind, key, arguments):
 
 class Life:
     def __init__(self, case, seed):
-        self.case, self.seed = case, seed
+        self.case, self.seed, self.began = case, seed, time.monotonic()
         self.rng = random.Random(f"faults {seed}")
         self.model = Model(self.rng)
         self.clock = Clock(case)
         self.on_sync = self.rng.random() < 0.6
         self.options = [
             "replicate_every=" + ("fsync" if self.on_sync else str(self.rng.choice([20, 100]))),
-            f"seal_delay={self.rng.choice([1, 20, 3600000])}",
         ]
+        self.seals = self.rng.random() < 0.7
+        self.options.append(f"seal_delay={self.rng.choice([1, 20]) if self.seals else 3600000}")
         if self.rng.random() < 0.3:
             self.options.append("local_max=1")
         self.tally = collections.Counter()  # faults that were set
@@ -280,8 +281,20 @@ class Life:
     def settle(self, host):
         """Waits until all is in the remote."""
         count = len(self.model.states)
+        self.send_soon(host)
         wait_current(host.m)
         self.model.required = count - 1
+
+    def send_soon(self, host):
+        """Without it a host that sends for syncs alone may take five seconds."""
+        if not self.on_sync:
+            return
+        with contextlib.suppress(OSError):
+            fd = os.open(host.m(FOLDER, min(self.model.last)), os.O_WRONLY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
 
     # --- Faults of requests
 
@@ -304,8 +317,9 @@ class Life:
 
     def requests_fail(self):
         """Faults while a host sends."""
+        keys = [LOG, LOG, LOG, MANIFESTS, PARTS] + [PACKS] * self.seals
         rules = [
-            self.rule("put", self.rng.choice([LOG, LOG, LOG, MANIFESTS, PARTS, PACKS]), CREATES)
+            self.rule("put", self.rng.choice(keys), CREATES)
             for _ in range(self.rng.randint(1, 3))
         ]
         if self.rng.random() < 0.4:
@@ -313,7 +327,7 @@ class Life:
             rules.append(self.rule("put", LOG, [f for f in CREATES if f[0] == "drop_after"]))
             rules.append(self.rule("get", LOG, READS))
         needs_checkpoint = any(rule.key != LOG for rule in rules)
-        deadline = time.monotonic() + 12 * SLOW
+        deadline = time.monotonic() + 6 * SLOW
         while not all(rule.fired for rule in rules) and time.monotonic() < deadline:
             self.work(self.host, 3)
             if needs_checkpoint:
@@ -332,6 +346,8 @@ class Life:
         rule.name = f"put wal/* down {how}"
         self.tally[rule.name] += 1
         self.work(self.host, 4, syncs=False)
+        if self.on_sync:
+            self.push_soon(self.host)
         with contextlib.suppress(AssertionError):
             rule.wait(10 * SLOW)
         self.work(self.host, 4)
@@ -341,9 +357,8 @@ class Life:
 
     # --- Deaths
 
-    def dies(self, name, fatal):
-        """Works until `fatal()`, which is to kill it, has; then it goes on here or elsewhere."""
-        self.tally[name] += 1
+    def dies(self, fatal):
+        """Works until what `fatal()` began, or a failpoint, has killed it; returns whether."""
         ended = False
         deadline = time.monotonic() + 10 * SLOW
         try:
@@ -370,12 +385,11 @@ class Life:
         return max(i for i, at in enumerate(self.model.times) if at != float("inf"))
 
     def daemon_is_killed(self):
-        m = self.host.m
-        timer = threading.Timer(self.rng.uniform(0, 0.4), m.process.kill)
-        if self.dies("kill", timer.start):
-            self.reached["kill"] += 1
+        self.tally["kill"] += 1
+        timer = threading.Timer(self.rng.uniform(0, 0.4), self.host.m.process.kill)
+        self.reached["kill"] += self.dies(timer.start)
         timer.join()
-        m.kill9()
+        self.host.kill()
         self.goes_on()
 
     def daemon_dies_at_a_request(self):
@@ -385,16 +399,10 @@ class Life:
         name = f"daemon remote.{point}={action}"
         self.host.kill()
         self.forget_failpoints()
-        serves = self.host.start(f"remote.{point}={action}@{hit}")
-        if serves:
-            self.model.goes_on_from(self.host.tree(), self.acknowledged_here, "the same host")
-            self.dies(name, lambda: None)
-            if self.host.m.process.poll() is None:
-                self.host.kill()
-            else:
-                self.host.m.wait()
-        else:
-            self.tally[name] += 1
+        self.tally[name] += 1
+        if self.host.start(f"remote.{point}={action}@{hit}"):
+            self.dies(lambda: None)
+            self.is_dead()
         self.reached[name] += self.failpoint_fired()
         self.goes_on()
 
@@ -404,6 +412,13 @@ class Life:
 
     def failpoint_fired(self):
         return os.path.exists(self.case.path("failpoints"))
+
+    def is_dead(self):
+        """Whatever it died of, if it did."""
+        if self.host.m.process.poll() is None:
+            self.host.kill()
+        else:
+            self.host.m.wait()
 
     # --- Other hosts
 
@@ -488,6 +503,8 @@ class Life:
             "apply_late", kind="put", key=LOG, seconds=self.rng.choice([0.05, 0.3, 60])
         )
         self.work(old, self.rng.randint(1, 5), syncs=False)
+        if self.on_sync:
+            self.push_soon(old)
         with contextlib.suppress(AssertionError):
             rule.wait(5 * SLOW)
         self.remote.remove(rule)
@@ -587,6 +604,7 @@ class Life:
         before = self.remote.requests
         self.hours_pass()
         self.work(host, 2)
+        self.send_soon(host)
         eventually(
             lambda: self.remote.count(kind="list", key="a/ckpt/*", since=before), "a sweep", 20
         )
@@ -615,7 +633,7 @@ class Life:
                 for _ in range(200):
                     self.work(self.host, 1)
                     time.sleep(0.05)
-            self.host.kill() if self.host.m.process.poll() is None else self.host.m.wait()
+            self.is_dead()
         self.reached[name] += self.failpoint_fired()
         self.goes_on()
         self.prepare_sweep(self.host)
@@ -646,7 +664,7 @@ class Life:
                 self.settle(self.host)
                 weights, functions = zip(*self.EVENTS)
                 for event in self.rng.choices(functions, weights, k=events):
-                    print(f"# {event.__name__}", flush=True)
+                    print(f"{event.__name__} {time.monotonic() - self.began:.1f}", flush=True)
                     self.early = self.remote.mark()
                     self.run_event(event)
                 self.end()

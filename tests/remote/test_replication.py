@@ -249,12 +249,15 @@ def an_outage_longer_than_the_log_is_held_is_followed_by_a_base(case):
         same_tree_elsewhere(remote, case, want)
 
 
-@test
-def a_store_is_restored_twice_in_a_row(case):
+@test(variants={"": False, "with_a_checkpoint_at_the_end": True})
+def a_store_is_restored_twice_in_a_row(case, checkpoint):
     with Remote() as remote:
         with remote.mount(case, SEAL_SOON) as m:
             fill(m)
             want = tree(m)
+            if checkpoint:
+                m.wait_sealed(m("cache/shell/large"), m("cache/web/text"))
+                push(m)
             wait_current(m)
             m.kill9()
         remote.restore(case.path("never-mounted"))

@@ -33,6 +33,22 @@ Test(base_tally, counts_of_neighbours_are_their_own)
 	cr_assert_eq(tally.large.count, 0);
 }
 
+Test(base_tally, what_has_a_count_is_listed)
+{
+	static const uint64_t numbers[] = { 0, 7, 8, 1000, UINT64_MAX };
+	struct ofs_u64_list l = { 0 };
+
+	for (size_t i = 0; i < 5; i++)
+		ofs_tally_set(&tally, numbers[i], i * 100 + 1);
+	ofs_tally_set(&tally, 9, 1);
+	ofs_tally_set(&tally, 9, 0);
+	ofs_tally_list(&tally, &l);
+	ofs_u64_list_sort_unique(&l);
+	cr_assert_eq(l.n, 5);
+	cr_assert_eq(memcmp(l.at, numbers, sizeof(numbers)), 0);
+	ofs_u64_list_finish(&l);
+}
+
 Test(base_tally, a_million_files_take_little)
 {
 	for (uint64_t i = 0; i < 1000000; i++)

@@ -274,7 +274,7 @@ Test(replica_replicator, what_was_fetched_is_durable_before_it_is_forgotten)
 	unmount(WAIT);
 	cr_assert_eq(rebuild("other"), 0, "%s", err.text);
 	mount_idle();
-	cr_assert_eq(ofs_store_bring_all(s, ignore, NULL), 0);
+	cr_assert_eq(ofs_store_bring_all(s, ignore, NULL, NULL), 0);
 	fault_for = fail_datasync;
 	cr_expect_eq(ofs_store_forget_objects(s), -EIO);
 	fault_for = NULL;

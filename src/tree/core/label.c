@@ -456,6 +456,12 @@ void ofs_labels_reload(struct ofs_tree *t, uint64_t ino)
 		reload(t, ino);
 }
 
+void ofs_labels_forget(struct ofs_tree *t)
+{
+	OFS_LOCKED(&t->labels->lock);
+	t->labels->loaded = false;
+}
+
 void ofs_labels_drop(struct ofs_tree *t, uint64_t ino)
 {
 	pthread_mutex_lock(&t->labels->lock);

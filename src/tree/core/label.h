@@ -79,5 +79,8 @@ int ofs_label_set_reads(struct ofs_tree *t, uint64_t ino, struct ofs_reads reads
 /* Something was marked. */
 void ofs_labels_reload(struct ofs_tree *t, uint64_t ino);
 
+/* Anything may be another now. */
+void ofs_labels_forget(struct ofs_tree *t);
+
 /* Forgets a file that has lost its last name. */
 void ofs_labels_drop(struct ofs_tree *t, uint64_t ino);

@@ -3,15 +3,36 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "replica/follower.h"
 #include "replica/replicator.h"
 
 #define LAST_WORDS (20 * OFS_NS_PER_S) /* of a mount that ends, for what is not sent yet */
 
+#define FOLLOWER_MAX (UINT64_C(4) << 30) /* of packs on this disk, where nothing else is said */
+
 struct ofs_replicate {
 	struct ofs_remote_access remote;
-	struct ofs_replicator *replicator;
+	struct ofs_replicator *replicator; /* NULL in a follower */
+	struct ofs_follower *follower;
 	char *location; /* as people see it */
 };
+
+int ofs_replicate_prepare(struct ofs_tree *t, const char *store,
+			  const struct ofs_tree_options *opts, struct ofs_error *err)
+{
+	struct ofs_replicate *rep;
+	int r;
+
+	if (!opts->remote || !*opts->remote || opts->read_only)
+		return 0;
+	rep = t->replicate = ofs_alloc(sizeof(*rep));
+	r = ofs_remote_access_parse(opts->remote, opts->remote_credentials, opts->replicate_key,
+				    err, &rep->remote);
+	if (r < 0)
+		return r;
+	rep->location = ofs_location_text(&rep->remote.location);
+	return opts->follow ? ofs_follower_create(store, &rep->remote, err, &rep->follower) : 0;
+}
 
 int ofs_replicate_open(struct ofs_tree *t, const char *store, const struct ofs_tree_options *opts,
 		       struct ofs_error *err)
@@ -20,30 +41,33 @@ int ofs_replicate_open(struct ofs_tree *t, const char *store, const struct ofs_t
 						     .every = opts->replicate_ms * OFS_NS_PER_MS,
 						     .on_sync = opts->replicate_on_sync,
 						     .local_max = opts->local_max };
-	struct ofs_replicate *rep;
-	int r;
+	struct ofs_replicate *rep = t->replicate;
 
-	if (!opts->remote || !*opts->remote)
+	if (!rep)
 		return 0;
-	rep = t->replicate = ofs_alloc(sizeof(*rep));
-	r = ofs_remote_access_parse(opts->remote, opts->remote_credentials, opts->replicate_key, err,
-				    &rep->remote);
-	if (r == 0)
-		r = ofs_replicator_create(t->store, &rep->remote, &set, err, &rep->replicator);
-	if (r == 0)
-		rep->location = ofs_location_text(&rep->remote.location);
-	return r;
+	if (!rep->follower)
+		return ofs_replicator_create(t->store, &rep->remote, &set, err, &rep->replicator);
+	ofs_follower_attach(rep->follower, t->store,
+			    opts->local_max ? opts->local_max : FOLLOWER_MAX);
+	return 0;
 }
 
 int ofs_replicate_start(struct ofs_tree *t)
 {
-	return t->replicate && t->background ? ofs_replicator_start(t->replicate->replicator) : 0;
+	struct ofs_replicate *rep = t->replicate;
+
+	if (!rep || !t->background)
+		return 0;
+	return rep->follower ? ofs_follower_start(rep->follower)
+			     : ofs_replicator_start(rep->replicator);
 }
 
 void ofs_replicate_stop(struct ofs_tree *t)
 {
-	if (t->replicate)
-		ofs_replicator_stop(t->replicate->replicator, LAST_WORDS);
+	if (!t->replicate)
+		return;
+	ofs_replicator_stop(t->replicate->replicator, LAST_WORDS);
+	ofs_follower_stop(t->replicate->follower);
 }
 
 void ofs_replicate_close(struct ofs_tree *t)
@@ -53,6 +77,7 @@ void ofs_replicate_close(struct ofs_tree *t)
 	if (!rep)
 		return;
 	ofs_replicator_destroy(rep->replicator);
+	ofs_follower_destroy(rep->follower);
 	ofs_remote_access_finish(&rep->remote);
 	free(rep->location);
 	free(rep);
@@ -69,7 +94,10 @@ json_t *ofs_replicate_status(struct ofs_tree *t)
 
 	if (!t->replicate)
 		return NULL;
-	ofs_replicator_status(t->replicate->replicator, &s);
+	if (t->replicate->follower)
+		ofs_follower_status(t->replicate->follower, &s);
+	else
+		ofs_replicator_status(t->replicate->replicator, &s);
 	return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "location", t->replicate->location, "state",
 			 ofs_replication_phase_name(s.phase), "error", s.error[0] ? s.error : NULL,
@@ -85,6 +113,8 @@ int ofs_replicate_set(struct ofs_tree *t, const char *value, size_t size)
 {
 	if (!t->replicate)
 		return -ENODATA;
+	if (t->replicate->follower)
+		return -EROFS;
 	if (size != strlen("push") || memcmp(value, "push", size) != 0)
 		return -EINVAL;
 	ofs_replicator_push(t->replicate->replicator);

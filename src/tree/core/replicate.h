@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree's store in object storage: replica/replicator.h, as the options want it. */
+/*
+ * The tree's store in object storage: replica/replicator.h, or replica/follower.h where the tree
+ * follows another one, as the options want it.
+ */
 #pragma once
 
 #include <jansson.h>
 
 #include "tree/core/tree_state.h"
 
-/* After the store was opened and before anything is read. Nothing when no remote is named. */
+/* Before the store is opened: a follower's is made. Nothing when no remote is named. */
+int ofs_replicate_prepare(struct ofs_tree *t, const char *store,
+			  const struct ofs_tree_options *opts, struct ofs_error *err);
+
+/* After it was opened, and before anything is read. */
 int ofs_replicate_open(struct ofs_tree *t, const char *store, const struct ofs_tree_options *opts,
 		       struct ofs_error *err);
 
-/* Starts to send, where the store is served. */
+/* Starts to send, or to ask for what is new, where the store is served. */
 int ofs_replicate_start(struct ofs_tree *t);
 
 /* Sends what is left, for a while; before the store is closed. */

@@ -45,6 +45,11 @@ void ofs_roots_note_move(struct ofs_tree *t, uint64_t dir, uint64_t newdir)
 		atomic_fetch_add(&t->roots->moves, 1);
 }
 
+void ofs_roots_note_skip(struct ofs_tree *t)
+{
+	atomic_fetch_add(&t->roots->moves, 1);
+}
+
 static struct ofs_root *find(struct ofs_tree *t, const struct ofs_map *map, uint64_t key)
 {
 	struct ofs_root *root;
@@ -226,8 +231,11 @@ static int load_agents(struct ofs_tree *t, struct ofs_root *above)
 			r = ofs_root_add(t, above, &dir);
 		if (r == 0)
 			r = load_agents(t, ofs_root_at(t, dir.ino));
-		/* In a store from before, where it has a file by the name of a tree's directory. */
-		if (r == -ENOTDIR)
+		/*
+		 * In a store from before, where it has a file by the name of a tree's directory, or
+		 * in one that is only read, where it is not complete.
+		 */
+		if (r == -ENOTDIR || r == -EROFS)
 			r = 0;
 	}
 	return r;
@@ -307,6 +315,89 @@ void ofs_root_remove(struct ofs_tree *t, struct ofs_root *root)
 	pthread_rwlock_unlock(&t->roots->lock);
 	root->gone = true;
 	ofs_store_remove_region(t->store, root->ino);
+}
+
+/* ---- where another host makes and removes them */
+
+/* The directory in a tree's own; 0: there is none. */
+static uint64_t find_top(struct ofs_tree *t, uint64_t dir, int top)
+{
+	struct ofs_attr attr;
+
+	if (ofs_store_lookup(t->store, dir, top_names[top], &attr) < 0)
+		return 0;
+	ofs_store_forget(t->store, attr.ino, 1);
+	return S_ISDIR(attr.mode) ? attr.ino : 0;
+}
+
+bool ofs_root_look(struct ofs_tree *t, struct ofs_root *root)
+{
+	uint64_t agents = root->tops[OFS_TOP_AGENTS], ino;
+	struct ofs_attr attr;
+
+	if (ofs_store_getattr(t->store, root->ino, &attr) == -ENOENT || !attr.nlink)
+		return false;
+	for (int i = 0; i < OFS_TOPS; i++) {
+		ino = find_top(t, root->ino, i);
+		if (ino)
+			root->tops[i] = ino;
+	}
+	if (agents != root->tops[OFS_TOP_AGENTS] && root->above) {
+		pthread_rwlock_wrlock(&t->roots->lock);
+		ofs_map_remove(&t->roots->by_agents, agents);
+		ofs_map_put(&t->roots->by_agents, root->tops[OFS_TOP_AGENTS], root);
+		pthread_rwlock_unlock(&t->roots->lock);
+	}
+	return true;
+}
+
+/* A directory in agents/ becomes a tree once it has what one has. */
+static int find_tree(struct ofs_tree *t, struct ofs_root *above, uint64_t dir)
+{
+	struct ofs_attr attr;
+	int r;
+
+	for (int i = 0; i < OFS_TOPS; i++)
+		if (!find_top(t, dir, i))
+			return 0;
+	r = ofs_store_getattr(t->store, dir, &attr);
+	if (r == 0)
+		r = ofs_root_add(t, above, &attr);
+	return r < 0 ? r : ofs_roots_find(t, ofs_root_at(t, dir));
+}
+
+int ofs_roots_find(struct ofs_tree *t, struct ofs_root *above)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list dirs = { 0 };
+	uint64_t agents = above->tops[OFS_TOP_AGENTS];
+	int r = agents ? ofs_walk_subdirs(t, agents, &dirs) : 0;
+
+	for (size_t i = 0; i < dirs.n && r == 0; i++) {
+		struct ofs_root *root = ofs_root_at(t, dirs.entries[i].key);
+
+		r = root ? ofs_roots_find(t, root) : find_tree(t, above, dirs.entries[i].key);
+	}
+	return r;
+}
+
+struct ofs_root *ofs_roots_follow(struct ofs_tree *t, uint64_t dir, uint64_t ino)
+{
+	struct ofs_root *root = ofs_root_at(t, dir), *above = ofs_root_of_agents(t, dir);
+	struct ofs_attr attr;
+
+	if (root) {
+		ofs_root_look(t, root);
+		return NULL;
+	}
+	if (above) {
+		root = ofs_root_at(t, ino);
+		return root && !ofs_root_look(t, root) ? root : NULL;
+	}
+	if (ofs_store_getattr(t->store, dir, &attr) == 0 && attr.parent)
+		above = ofs_root_of_agents(t, attr.parent);
+	if (above)
+		find_tree(t, above, dir);
+	return NULL;
 }
 
 /* ---- looking at them */

@@ -87,6 +87,25 @@ int ofs_root_name(struct ofs_tree *t, const struct ofs_root *root, const struct 
 int ofs_root_path(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_root *from,
 		  struct ofs_buf *out);
 
+/*
+ * ---- where another host makes and removes them
+ */
+
+/*
+ * An entry of `dir`, for `ino`, came or went: a tree may be complete now, or have other directories.
+ * Returns one whose directory is gone, else NULL.
+ */
+struct ofs_root *ofs_roots_follow(struct ofs_tree *t, uint64_t dir, uint64_t ino);
+
+/* The directory of the tree is still there; if so, its directories are looked up anew. */
+bool ofs_root_look(struct ofs_tree *t, struct ofs_root *root);
+
+/* Anything may have been moved from one tree to another. */
+void ofs_roots_note_skip(struct ofs_tree *t);
+
+/* Finds the trees that came to be in agents/ of this one. */
+int ofs_roots_find(struct ofs_tree *t, struct ofs_root *above);
+
 /* Calls `fn` for a tree and those in it, each before those in it, until it returns nonzero. */
 int ofs_root_each(struct ofs_tree *t, struct ofs_root *root,
 		  int (*fn)(void *arg, struct ofs_root *root), void *arg);

@@ -105,6 +105,7 @@ struct ofs_tree {
 	int64_t grace; /* how long what is evictable stays, where there is room */
 	int64_t task_idle; /* how long a task is live after its last use */
 	bool background; /* the store is served */
+	bool follow; /* another host changes it, and nothing is changed here */
 	bool shared; /* other users come in */
 	/* A label was set or removed; `ttl` is the new time to live where it is OFS_LABEL_TTL. */
 	void (*labelled)(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, int64_t ttl);

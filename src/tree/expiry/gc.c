@@ -166,19 +166,25 @@ static int64_t next_look(struct ofs_gc *g, const struct rhythm *h)
 	return soon ? at : OFS_MAX(at, h->began + g->opts.interval);
 }
 
+/* It decides by itself when to look; else it does what it is asked for. */
+static bool is_acting(const struct ofs_gc *g)
+{
+	return g->tree->background && !g->tree->follow;
+}
+
 /* Waits until a run is due (true), or the clock must be read again; `lock` held. */
 static bool wait_for_look(struct ofs_gc *g, const struct rhythm *h)
 {
 	int64_t age = ofs_store_age(g->tree->store), at = next_look(g, h);
 	int64_t mono = ofs_clock_monotonic(), rest = h->rested - mono, left;
 
-	if (g->wanted || (at <= age && rest <= 0 && g->tree->background))
+	if (g->wanted || (at <= age && rest <= 0 && is_acting(g)))
 		return true;
 	if (g->roused)
 		return false;
 	left = at <= age ? rest : at - age;
 	left = OFS_MIN(left, g->opts.working_max ? TICK_LIMITED : TICK);
-	if (!g->tree->background)
+	if (!is_acting(g))
 		left = TICK;
 	else if (ofs_clock_is_controlled())
 		left = OFS_MIN(left, TICK_CONTROLLED);
@@ -277,7 +283,7 @@ static void *gc_main(void *arg)
 			break;
 		g->roused = false;
 		pthread_mutex_unlock(&g->lock);
-		if (g->tree->background) {
+		if (is_acting(g)) {
 			keep_clock(g, &h);
 			look_at_disk(g, &h);
 		}

@@ -96,6 +96,19 @@ void ofs_indexer_note_sealed(struct ofs_indexer *ix, uint64_t ino)
 		note(ix, ino, OFS_LOOK_AGAIN);
 }
 
+void ofs_indexer_note_all(struct ofs_indexer *ix)
+{
+	if (!ix)
+		return;
+	pthread_mutex_lock(&ix->lock);
+	for (size_t i = 0; i < OFS_INDEXER_WORKING_DIRS; i++)
+		atomic_store(&ix->working[i], 0);
+	ix->moves++;
+	ix->all_noted = true;
+	note(ix, 0, OFS_LOOK_CONTENT); /* no file, but something to be woken for */
+	pthread_mutex_unlock(&ix->lock);
+}
+
 /* ---- the thread */
 
 /* Requests came in since the last call. */
@@ -126,7 +139,9 @@ static void wait_for(struct ofs_indexer *ix, int64_t ns, bool noted)
 static int64_t idle_time(struct ofs_indexer *ix)
 {
 	OFS_LOCKED(&ix->lock);
-	int64_t ns = ix->early.count ? ofs_indexer_again_after(ix) : OFS_INDEXER_SWEEP_NS / 24;
+	int64_t ns = ix->early.count ? ofs_indexer_again_after(ix)
+		     : ix->away	     ? OFS_INDEXER_AWAY_NS
+				     : OFS_INDEXER_SWEEP_NS / 24;
 
 	return ix->index || ix->lazy ? ns : OFS_MIN(ns, OFS_INDEXER_RETRY_NS);
 }
@@ -216,7 +231,7 @@ struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
 	pthread_mutex_init(&ix->lock, NULL);
 	pthread_mutex_init(&ix->work, NULL);
 	ofs_cond_init(&ix->wake);
-	ix->lazy = t->background && is_needless(t, path);
+	ix->lazy = t->background && !t->follow && is_needless(t, path);
 	if (t->background && !ix->lazy && ofs_indexer_open_index(ix) == 0)
 		ofs_indexer_set_complete(ix, false);
 	ix->everything_left = ix->everything;
@@ -237,7 +252,7 @@ static bool is_done(struct ofs_indexer *ix)
 {
 	OFS_LOCKED(&ix->lock);
 
-	return !ix->noted.count && !ix->early.count && !ofs_indexer_has_more(ix);
+	return !ix->noted.count && !ix->early.count && !ix->away && !ofs_indexer_has_more(ix);
 }
 
 /* Does what can be done, until the deadline. `work` is held. */
@@ -369,5 +384,5 @@ void ofs_indexer_stats(struct ofs_indexer *ix, struct ofs_indexer_stats *ret)
 	}
 	OFS_LOCKED(&ix->lock);
 	ret->waiting = ix->noted.count + ix->early.count + ix->left;
-	ret->caught_up = !ret->waiting && !ix->everything_left;
+	ret->caught_up = !ret->waiting && !ix->everything_left && !ix->away;
 }

@@ -49,6 +49,9 @@ void ofs_indexer_note_in(struct ofs_indexer *ix, uint64_t ino, uint64_t dir);
 void ofs_indexer_note_rename(struct ofs_indexer *ix, uint64_t dir, const char *name,
 			     uint64_t newdir, const char *newname, unsigned int flags);
 
+/* All files may be others than they were. */
+void ofs_indexer_note_all(struct ofs_indexer *ix);
+
 /* From the sealer: a file has been sealed. */
 void ofs_indexer_note_sealed(struct ofs_indexer *ix, uint64_t ino);
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/search/indexer_look.h"
 
+#include "base/text.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
+
+#define PIECE ((size_t)256 << 10) /* that is hashed at once */
+#define HASHED_MAX (UINT64_C(1) << 30) /* a larger file waits for the other host */
 
 /* Notes that an error is the index's; returns it. */
 static int of_index(struct ofs_look *l, int r)
@@ -112,6 +116,55 @@ static int put_content(struct ofs_look *l, const struct ofs_attr *file, const ui
 	return r < 0 ? r : 1;
 }
 
+/*
+ * A follower seals nothing: until it learns what the other host has found out, it finds that out by
+ * itself, once the file has not changed for a while. 1 when it has; 0: not now.
+ */
+static int find_hash(struct ofs_look *l, const struct ofs_attr *file, struct ofs_content_hash *ret)
+{
+	struct reading rd = { .look = l, .ino = file->ino, .version = file->version };
+	OFS_FREE uint8_t *buf = ofs_alloc(PIECE);
+	struct ofs_sha256 *sha = ofs_sha256_create();
+	ssize_t n = 1;
+	int r = 0;
+
+	ret->lines = 0;
+	for (uint64_t off = 0; r == 0 && n > 0; off += (uint64_t)n) {
+		n = read_content(&rd, buf, PIECE, off);
+		if (n < 0)
+			r = (int)n;
+		else
+			r = ofs_sha256_update(sha, buf, (size_t)n);
+		ret->lines += r == 0 ? (int64_t)ofs_text_newlines(buf, (size_t)n) : 0;
+	}
+	if (ofs_sha256_final(sha, ret->sha) < 0 && r == 0)
+		r = -EIO;
+	ofs_sha256_destroy(sha);
+	if (r < 0)
+		return r == -EIO || r == -EUCLEAN ? 0 : r;
+	ret->has_sha = true;
+	ofs_store_note_hash(l->tree->store, file->ino, file->version, ret);
+	return 1;
+}
+
+/* The same for a file that has no hash: an enum ofs_look_result, unless *ret has it now. */
+static int look_at_followed(struct ofs_look *l, const struct ofs_attr *file, const char *path,
+			    enum ofs_look_how how, struct ofs_content_hash *ret)
+{
+	bool large = file->size > HASHED_MAX, first = how != OFS_LOOK_AGAIN;
+	int r = large || first ? 0 : find_hash(l, file, ret);
+
+	if (r)
+		return OFS_MIN(r, 0);
+	/* Without a stamp: it is to be looked at again. */
+	r = first ? put_file(l, file, NULL, path, 0) : 0;
+	if (r < 0)
+		return r;
+	if (first || (large && !file->sealed))
+		return OFS_LOOKED_EARLY;
+	return large ? OFS_LOOKED : OFS_LOOKED_AWAY;
+}
+
 /* A file of persistent/ or archive/; a reference is held, so that its version stays. */
 static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const char *path,
 			enum ofs_look_how how)
@@ -129,6 +182,11 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 	if (r > 0 && known.stamp && known.stamp == file->ctime)
 		return OFS_LOOKED;
 	r = ofs_store_get_hash(l->tree->store, file->ino, &digest);
+	if (r == 0 && l->tree->follow && file->size && !digest.has_sha) {
+		r = look_at_followed(l, file, path, how, &digest);
+		if (r < 0 || !digest.has_sha)
+			return r;
+	}
 	if (r < 0)
 		return r;
 	/* Sealed without a hash, it gets none: too much of it is holes, or it is damaged. */
@@ -141,6 +199,10 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 		return r < 0 ? r : OFS_LOOKED_EARLY;
 	}
 	r = put_content(l, file, digest.sha);
+	if (r == 0 && l->tree->follow) {
+		r = put_file(l, file, NULL, path, 0);
+		return r < 0 ? r : OFS_LOOKED_AWAY;
+	}
 	if (r >= 0)
 		r = put_file(l, file, r ? digest.sha : NULL, path, file->ctime);
 	return r < 0 ? r : OFS_LOOKED;

@@ -15,7 +15,8 @@ enum ofs_look_how {
 enum ofs_look_result {
 	OFS_LOOKED, /* the index is in line */
 	OFS_LOOKED_DIR, /* a directory: its entries are to be updated, too */
-	OFS_LOOKED_EARLY /* it is not sealed: its content comes later */
+	OFS_LOOKED_EARLY, /* it is not sealed: its content comes later */
+	OFS_LOOKED_AWAY /* its content lies elsewhere, and cannot be had now */
 };
 
 /* The state of updates. */
@@ -31,6 +32,6 @@ struct ofs_look {
 
 /*
  * Updates the index for one inode. An enum ofs_look_result, or -errno: of the index, or -ESTALE:
- * the file is changing. Unreadable files count as having no content.
+ * the file is changing. Files that are unreadable for good count as having no content.
  */
 int ofs_look_at(struct ofs_look *l, uint64_t ino, enum ofs_look_how how);

@@ -14,6 +14,8 @@
 #define OFS_INDEXER_RETRY_NS (10 * OFS_NS_PER_S) /* after an error */
 #define OFS_INDEXER_SWEEP_NS (86400 * OFS_NS_PER_S) /* between two sweeps of everything */
 
+#define OFS_INDEXER_AWAY_NS (600 * OFS_NS_PER_S) /* the same, where content could not be had */
+
 /* An inode to be indexed. */
 struct ofs_indexer_todo {
 	uint64_t ino;
@@ -46,6 +48,7 @@ struct ofs_indexer {
 	bool running;
 	bool stop;
 	struct ofs_map noted; /* inode -> enum ofs_look_how + 1 */
+	bool all_noted; /* everything is to be looked at */
 	struct ofs_map early; /* those that are not sealed */
 	uint64_t left; /* inodes still to be indexed, as of the last batch */
 	bool everything_left; /* the same */
@@ -58,6 +61,7 @@ struct ofs_indexer {
 	uint64_t swept; /* up to this inode */
 	bool thorough; /* after which nothing that is dead stays */
 	bool complete; /* what the index says of itself */
+	atomic_bool away; /* content could not be had since the last sweep; read without `work` */
 	uint64_t generation; /* of the index when everything was indexed */
 	int64_t deadline; /* monotonic, when work ends; 0: none */
 	int64_t looked_again; /* when unsealed files were last tried */

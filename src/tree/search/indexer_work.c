@@ -84,9 +84,10 @@ void ofs_indexer_sweep_daily(struct ofs_indexer *ix)
 	int64_t now = ofs_clock_monotonic();
 	struct ofs_fts_counts counts;
 
-	if (now - ix->swept_at < OFS_INDEXER_SWEEP_NS)
+	if (now - ix->swept_at < (ix->away ? OFS_INDEXER_AWAY_NS : OFS_INDEXER_SWEEP_NS))
 		return;
 	ix->swept_at = now;
+	ix->away = false;
 	ix->everything = ix->sweeping = true;
 	ix->swept = 0;
 	ix->thorough = ofs_fts_counts(ix->index, &counts) == 0 && counts.documents <= REBUILT_UP_TO;
@@ -164,9 +165,12 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 {
 	struct ofs_map noted, early = OFS_MAP_INIT;
 	int64_t now = ofs_clock_monotonic();
+	bool all;
 
 	pthread_mutex_lock(&ix->lock);
 	noted = ofs_steal(ix->noted);
+	all = ix->all_noted;
+	ix->all_noted = false;
 	atomic_store(&ix->last, 0);
 	if (again || now - ix->looked_again >= ofs_indexer_again_after(ix)) {
 		early = ofs_steal(ix->early);
@@ -183,6 +187,10 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 				 (enum ofs_look_how)((uintptr_t)noted.slots[i].value - 1));
 	ofs_map_finish(&noted);
 	ofs_map_finish(&early);
+	if (all) {
+		ix->everything = ix->sweeping = true;
+		ix->swept = 0;
+	}
 }
 
 /* Tells the others how much there is left. */
@@ -242,6 +250,8 @@ static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
 		add_dir(ix, what.ino);
 	else if (r == OFS_LOOKED_EARLY || r == -ESTALE)
 		add_early(ix, what.ino);
+	else if (r == OFS_LOOKED_AWAY)
+		ix->away = true;
 	return 0;
 }
 
