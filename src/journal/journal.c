@@ -390,6 +390,17 @@ ofs_lsn ofs_journal_end(struct ofs_journal *j)
 	return end;
 }
 
+ofs_lsn ofs_journal_tail(struct ofs_journal *j)
+{
+	ofs_lsn first, end;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	first = j->newest->first;
+	end = j->newest->end;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return end == first + OFS_SEGMENT_HEADER ? first : end;
+}
+
 ofs_lsn ofs_journal_durable(struct ofs_journal *j)
 {
 	return j->durable;

@@ -137,6 +137,9 @@ int ofs_journal_settle(struct ofs_journal *j);
  */
 ofs_lsn ofs_journal_end(struct ofs_journal *j);
 
+/* The end of the last record, or of the log where that has none: no header lies behind it. */
+ofs_lsn ofs_journal_tail(struct ofs_journal *j);
+
 /* All before it is known to be synced; records begin there, or the header of a segment. */
 ofs_lsn ofs_journal_durable(struct ofs_journal *j);
 

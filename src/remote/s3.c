@@ -434,15 +434,14 @@ static int probe_object(struct ofs_s3 *s, const char *key, struct ofs_error *err
 static int probe_absence(struct ofs_s3 *s, const char *key, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf there = OFS_BUF_INIT;
-	int r = ofs_s3_get(s, key, PROBE_LEN, &there, err);
+	struct ofs_error why = { "" };
+	int r = ofs_s3_get(s, key, PROBE_LEN, &there, &why);
 
-	if (r == -EACCES)
-		return ofs_error_set(err, EACCES,
-				     "the S3 service at %s does not let us read, or tell which "
-				     "objects of the bucket '%s' are missing: allow s3:GetObject "
-				     "and s3:ListBucket",
-				     s->set.location->endpoint, s->set.location->bucket);
-	return r == -ENOENT ? 0 : r;
+	/* Without the right to list, a missing object is forbidden. */
+	if (r == -EACCES && strstr(why.text, "AccessDenied"))
+		return ofs_error_set(err, EACCES, "%s: s3:GetObject and s3:ListBucket are needed",
+				     why.text);
+	return r == -ENOENT ? 0 : r < 0 ? ofs_error_set(err, -r, "%s", why.text) : 0;
 }
 
 int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err)

@@ -415,6 +415,13 @@ static int append(struct ofs_store *s, const struct ofs_journal_record *record, 
 	return e;
 }
 
+void ofs_store_log_grew(struct ofs_store *s)
+{
+	if (s->log_grows)
+		s->log_grows(s->log_grows_arg);
+	s->log_grows = NULL;
+}
+
 int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
@@ -441,10 +448,7 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	if (e < 0)
 		return e;
 	s->changes++;
-	if (s->log_grows) {
-		s->log_grows(s->log_grows_arg);
-		s->log_grows = NULL;
-	}
+	ofs_store_log_grew(s);
 	s->name_changes += r->type == OFS_RECORD_RENAME || r->type == OFS_RECORD_LINK ||
 			   r->type == OFS_RECORD_SETXATTR || r->type == OFS_RECORD_REMOVEXATTR;
 	e = ofs_store_apply(s, lsn, r, &where);

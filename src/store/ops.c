@@ -512,7 +512,7 @@ int ofs_store_sync(struct ofs_store *s)
 	/* Files that were removed are synced without an error, and cut ones grow again. */
 	if (!ofs_store_is_whole(s))
 		return -EIO;
-	end = ofs_journal_end(s->journal);
+	end = ofs_journal_tail(s->journal);
 	r = ofs_journal_sync(s->journal);
 	if (r < 0)
 		s->sync_error = r;

@@ -95,6 +95,11 @@ ofs_lsn ofs_store_log_end(struct ofs_store *s)
 	return ofs_journal_end(s->journal);
 }
 
+ofs_lsn ofs_store_log_tail(struct ofs_store *s)
+{
+	return ofs_journal_tail(s->journal);
+}
+
 void ofs_store_watch_log(struct ofs_store *s, void (*fn)(void *arg), void *arg)
 {
 	OFS_LOCKED(&s->lock);

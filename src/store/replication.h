@@ -77,8 +77,9 @@ int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, ofs_lsn limit, size_
 int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *arg, uint64_t ino),
 			   void *arg);
 
-/* The end of the log now. */
+/* The end of the log now, and that of its last record: nothing that matters lies between. */
 ofs_lsn ofs_store_log_end(struct ofs_store *s);
+ofs_lsn ofs_store_log_tail(struct ofs_store *s);
 
 /*
  * Calls `fn` when the next record is logged, once, with locks held: it may only wake somebody. NULL:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Stores that are replicated to the S3 of the tests, and what lies there as the protocol has it."""
+import contextlib
 import hashlib
 import json
 import os
@@ -39,7 +40,8 @@ class Remote(S3):
         store, mnt = store or case.store, mnt or case.mnt
         if not os.path.exists(store):
             self.add(store)
-        os.makedirs(mnt, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # a dead mount is no directory
+            os.makedirs(mnt, exist_ok=True)
         if not any(o.startswith("replicate_every") for o in options):
             options += ("replicate_every=100",)
         return Mount(case, store, mnt, options)
