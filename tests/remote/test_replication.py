@@ -472,6 +472,12 @@ def without_its_remote_a_store_has_everything(case):
         done = run(OFFLOAD, "remote", "remove", "--store", case.store, check=False)
         assert done.returncode == 1 and rule.fired, done
         remote.remove(rule)
+        # The store itself knows where it was replicated.
+        config = os.path.join(case.store, "config.ini")
+        with open(config, encoding="utf-8") as f:
+            text = f.read()
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(text.replace(remote.location, "s3://another/x"))
         remove_remote(case.store)
         assert dict(remote.objects) == kept
         remote.down()
