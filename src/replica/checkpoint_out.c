@@ -341,10 +341,10 @@ static int send_manifest(struct ofs_checkpoint_out *out, const struct snapshot *
 		"{s:s, s:I, s:s, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:I, s:O, s:O, s:O}", "kind",
 		"checkpoint",
 		"n", (json_int_t)out->newest + 1, "writer", writer, "epoch",
-		(json_int_t)at->epoch, "seq", (json_int_t)at->seq, "lsn",
-		(json_int_t)at->lsn, "log", "seq", (json_int_t)s->log.seq, "lsn",
-		(json_int_t)s->log.lsn, "pages", (json_int_t)s->snap.pages, "time",
-		(json_int_t)ofs_clock_wall(), "chain", chain, "drafts", drafts, "objects", objects);
+		(json_int_t)at->epoch, "seq", (json_int_t)at->seq, "lsn", (json_int_t)at->lsn,
+		"log", "seq", (json_int_t)s->log.seq, "lsn", (json_int_t)s->log.lsn, "pages",
+		(json_int_t)s->snap.pages, "time", (json_int_t)ofs_clock_wall(), "chain", chain,
+		"drafts", drafts, "objects", objects);
 	int r;
 
 	if (!manifest)
@@ -422,6 +422,7 @@ static int send_snapshot(struct ofs_checkpoint_out *out, struct snapshot *s,
 	struct pack_object *sent = NULL;
 	struct ofs_log_place at;
 	size_t n = 0;
+	/* If nothing was new, it may be a header further: that of a segment without a record. */
 	int r = rq->send_log(rq->arg, s->snap.meta.checkpoint, &at, err);
 
 	if (!s->log.lsn)

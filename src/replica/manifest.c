@@ -212,6 +212,13 @@ static int fetch_parts(struct fetch *f, const json_t *parts, size_t skip, bool p
 {
 	int r = 0;
 
+	for (size_t i = skip; i < json_array_size(parts); i++) {
+		const char *key =
+			json_string_value(json_object_get(json_array_get(parts, i), "key"));
+
+		if (key)
+			ofs_lineage_expect(f->lineage, key);
+	}
 	for (size_t i = skip; i < json_array_size(parts) && r == 0; i++)
 		r = fetch_part(f, json_array_get(parts, i), pages);
 	return r;

@@ -375,7 +375,7 @@ static bool begin_round(struct ofs_replicator *rp, struct round *ret)
 	stop = rp->stop;
 	pthread_mutex_unlock(&rp->lock);
 	/* Before it is looked at: what comes later is told. */
-	ofs_store_watch_log(rp->store, note_change, rp);
+	ofs_store_watch(rp->store, note_change, rp);
 	return !stop;
 }
 
@@ -558,7 +558,7 @@ void ofs_replicator_stop(struct ofs_replicator *rp, int64_t wait)
 	rp->cancel = true;
 	pthread_mutex_unlock(&rp->lock);
 	pthread_join(rp->thread, NULL);
-	ofs_store_watch_log(rp->store, NULL, NULL);
+	ofs_store_watch(rp->store, NULL, NULL);
 	rp->runs = false;
 }
 

@@ -415,11 +415,11 @@ static int append(struct ofs_store *s, const struct ofs_journal_record *record, 
 	return e;
 }
 
-void ofs_store_log_grew(struct ofs_store *s)
+void ofs_store_tell_news(struct ofs_store *s)
 {
-	if (s->log_grows)
-		s->log_grows(s->log_grows_arg);
-	s->log_grows = NULL;
+	if (s->news)
+		s->news(s->news_arg);
+	s->news = NULL;
 }
 
 int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, size_t len)
@@ -448,7 +448,7 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	if (e < 0)
 		return e;
 	s->changes++;
-	ofs_store_log_grew(s);
+	ofs_store_tell_news(s);
 	s->name_changes += r->type == OFS_RECORD_RENAME || r->type == OFS_RECORD_LINK ||
 			   r->type == OFS_RECORD_SETXATTR || r->type == OFS_RECORD_REMOVEXATTR;
 	e = ofs_store_apply(s, lsn, r, &where);

@@ -73,8 +73,8 @@ int ofs_record_decode(uint8_t type, const void *body, size_t len, struct ofs_rec
 int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r,
 		    const struct ofs_journal_data *data);
 
-/* Tells whoever waits for the log to grow that it has. */
-void ofs_store_log_grew(struct ofs_store *s);
+/* Something was logged or sealed: tells who waits for that (ofs_store_watch()). */
+void ofs_store_tell_news(struct ofs_store *s);
 
 /* Appends a record of this moment and applies it. */
 int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, size_t len);

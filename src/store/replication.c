@@ -100,12 +100,12 @@ ofs_lsn ofs_store_log_tail(struct ofs_store *s)
 	return ofs_journal_tail(s->journal);
 }
 
-void ofs_store_watch_log(struct ofs_store *s, void (*fn)(void *arg), void *arg)
+void ofs_store_watch(struct ofs_store *s, void (*fn)(void *arg), void *arg)
 {
 	OFS_LOCKED(&s->lock);
 
-	s->log_grows = fn;
-	s->log_grows_arg = arg;
+	s->news = fn;
+	s->news_arg = arg;
 }
 
 void ofs_store_hold_log(struct ofs_store *s, ofs_lsn lsn, uint64_t max)
@@ -282,9 +282,8 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 	if (r < 0)
 		return r == -ENOENT ? 1 : r;
 	r = ofs_away_bring(s, &loc);
-	if (r == 0)
-		r = ofs_store_copy_frame(s, f, &buf);
-	return r == -ENOENT ? 0 : r; /* it has died */
+	/* Its head alone was looked at. */
+	return r == 0 && ofs_store_copy_frame(s, f, &buf) < 0 ? -EIO : r;
 }
 
 int ofs_store_bring_all(struct ofs_store *s,

@@ -82,10 +82,10 @@ ofs_lsn ofs_store_log_end(struct ofs_store *s);
 ofs_lsn ofs_store_log_tail(struct ofs_store *s);
 
 /*
- * Calls `fn` when the next record is logged, once, with locks held: it may only wake somebody. NULL:
- * no more.
+ * Calls `fn` when the next record is logged or content is sealed, once, with locks held: it may only
+ * wake somebody. NULL: no more.
  */
-void ofs_store_watch_log(struct ofs_store *s, void (*fn)(void *arg), void *arg);
+void ofs_store_watch(struct ofs_store *s, void (*fn)(void *arg), void *arg);
 
 /*
  * Keeps the log from `lsn` on (0: nothing), though the store does not need it, up to `max` bytes

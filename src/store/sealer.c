@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/wakeup.h"
+#include "store/record.h"
 #include "store/store_state.h"
 
 #define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* a change waits at most this long for the index */
@@ -59,6 +60,10 @@ static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *
 		if (n < 0)
 			return n;
 		r = n > 0 ? ofs_store_checkpoint(s, b) : 0;
+		if (r == 0 && n > 0) {
+			OFS_LOCKED(&s->lock);
+			ofs_store_tell_news(s);
+		}
 		ofs_seal_batch_destroy(b);
 		*ret_sealed += n;
 		now.pressed = when->pressed || ofs_store_is_pressed(s);

@@ -136,8 +136,8 @@ struct ofs_store {
 	atomic_int sync_error; /* of the journal; it stays */
 	struct ofs_u64_list changed; /* inodes whose attributes the kernel is to be told of */
 	struct ofs_u64_list sealed_files; /* to be told of: 2 * inode, and 1 for `again` */
-	void (*log_grows)(void *arg); /* called with the next record, once; NULL: nobody waits */
-	void *log_grows_arg;
+	void (*news)(void *arg); /* see ofs_store_watch() */
+	void *news_arg;
 	ofs_lsn log_held; /* the log from there on is wanted elsewhere; UINT64_MAX: none of it */
 	uint64_t log_held_max; /* bytes of it that are kept for that alone */
 	_Atomic ofs_lsn log_needed; /* what lies before is kept for that alone */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Imported first: what the tests of tests/fs share can be imported afterwards."""
+"""Imported first: what the tests of tests/fs and tests/crash share can be imported afterwards."""
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
+for folder in ("crash", "fs"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / folder))

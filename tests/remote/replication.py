@@ -22,6 +22,7 @@ class Remote(S3):
     def __init__(self, prefix="a"):
         super().__init__()
         self.prefix = prefix
+        self.key = None  # a file with the one that objects are sealed with
 
     def start(self):
         super().start()
@@ -62,6 +63,28 @@ class Remote(S3):
     def lineage(self):
         with self.lock:
             return Lineage(dict(self.objects), self.prefix)
+
+    def check(self):
+        """
+        One lineage, and no object that ever had other bytes or went too early. Of sealed objects
+        there are only names.
+        """
+        need(not self.rewritten(), f"written again: {self.rewritten()}")
+        if self.key:
+            with self.lock:
+                bare = [k for k, data in self.objects.items() if b"OFSobjct" in data[:8]]
+            need(not bare, f"not sealed: {bare}")
+            return
+        with self.lock:
+            lineage, ever = self.lineage(), set(self.versions)
+        lineage.check()
+        for name, m in lineage.manifests.items():
+            place = name[0], m["seq"]
+            key = f"{self.prefix}/wal/{place[0]:08x}/{place[1]:08x}"
+            need(
+                place in lineage.log or key not in ever,
+                f"the log behind checkpoint {name} went before it",
+            )
 
     def names(self):
         """The keys below the prefix, without it."""

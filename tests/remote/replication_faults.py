@@ -6,6 +6,7 @@ fail in every way it has; daemons are killed before and after them; garbage is r
 back elsewhere must be a state that there was, with all that was acknowledged, and the objects must
 be one lineage. What is done depends on the seed alone, when it happens also on the machine.
 """
+import base64
 import collections
 import contextlib
 import datetime
@@ -19,8 +20,8 @@ import time
 
 import paths  # noqa: F401
 from clock import HOUR, Clock
-from harness import OFFLOAD, SLOW, detach, eventually, read, stop
-from replication import FINAL, Remote, push, status, wait_current
+from harness import OFFLOAD, SLOW, eventually, read, run, stop, write
+from replication import FINAL, Remote, copy_store, push, status, wait_current
 
 DEAD = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.EROFS, errno.ENODEV}
 FOLDER = "cache/f"
@@ -44,8 +45,7 @@ class Model:
     acknowledged as being in the remote.
     """
 
-    def __init__(self, rng):
-        self.rng = rng
+    def __init__(self):
         self.states, self.times = [{}], [0]
         self.required = 0
         self.tokens = 0
@@ -58,7 +58,7 @@ class Model:
         """Never the same twice."""
         self.tokens += 1
         token = b"%08d " % self.tokens
-        if self.rng.random() < 0.5:
+        if self.tokens % 2:
             return (token * (size // 9 + 1))[:size]
         return token + random.Random(self.tokens).randbytes(max(size - 9, 0))
 
@@ -178,7 +178,7 @@ class Life:
     def __init__(self, case, seed):
         self.case, self.seed, self.began = case, seed, time.monotonic()
         self.rng = random.Random(f"faults {seed}")
-        self.model = Model(self.rng)
+        self.model = Model()
         self.clock = Clock(case)
         self.on_sync = self.rng.random() < 0.6
         self.options = [
@@ -188,6 +188,12 @@ class Life:
         self.options.append(f"seal_delay={self.rng.choice([1, 20]) if self.seals else 3600000}")
         if self.rng.random() < 0.3:
             self.options.append("local_max=1")
+        self.key = self.rng.random() < 0.2 and case.path("key")
+        self.key_options = ["--key", self.key] if self.key else []
+        if self.key:
+            self.options.append(f"replicate_key={self.key}")
+            write(self.key, base64.b64encode(self.rng.randbytes(32)) + b"\n")
+            os.chmod(self.key, 0o600)
         self.tally = collections.Counter()  # faults that were set
         self.reached = collections.Counter()
         self.compared = 0
@@ -432,7 +438,7 @@ class Life:
             log = self.case.path("failpoints")
             environment.update(OFS_FAILPOINT=failpoint, OFS_FAILPOINT_LOG=log)
         return subprocess.Popen(
-            [OFFLOAD, "restore", self.remote.location, host.store],
+            [OFFLOAD, "restore", *self.key_options, self.remote.location, host.store],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env=environment,
         )
@@ -582,10 +588,16 @@ class Life:
 
     def garbage_goes(self):
         """Hours pass, and what is removed then is under faults."""
-        host, rules = self.host, []
-        for _ in range(3):
+        host, rules, ghost = self.host, [], None
+        if self.rng.random() < 0.6:
+            host.kill()
+            ghost = self.new_host()
+            copy_store(host.store, ghost.store)
+            host.start()
+        for _ in range(self.rng.randint(1, 3)):
             self.work(host, 6)
-            push(host.m)
+            for _ in range(self.rng.randint(2, 3)):
+                push(host.m)
         self.early = self.remote.mark()
         self.work(host, 2)
         self.settle(host)
@@ -605,6 +617,24 @@ class Life:
         self.settle(host)
         self.drop(rules)
         self.remote.apply_late()
+        if ghost:
+            self.comes_back(ghost)
+        if self.rng.random() < 0.6:
+            self.elsewhere()
+
+    def comes_back(self, ghost):
+        """A host whose epoch is garbage by now learns that it has the store no more."""
+        name = "back from the dead"
+        self.tally[name] += 1
+        ghost.start()
+        eventually(lambda: status(ghost.m)["state"] == "deposed", "it is deposed", 30)
+        try:
+            write(ghost.m("cache/ghost"), b"boo")
+            raise Lost("a host that was deposed takes files")
+        except OSError as e:
+            assert e.errno in DEAD, e
+        ghost.m.abandon()
+        self.reached[name] += 1
 
     def sweeps(self, host, rules):
         """Hours pass until the host looks for garbage; a listing is not as old as that."""
@@ -648,8 +678,8 @@ class Life:
 
     def prepare_sweep(self, host):
         """An anchor, a newer checkpoint, and an object of the log behind it."""
+        self.work(host, 3)
         for _ in range(2):
-            self.work(host, 3)
             push(host.m)
         self.work(host, 2)
         self.settle(host)
@@ -659,11 +689,12 @@ class Life:
     EVENTS = [
         (5, requests_fail), (1, service_goes_away), (1, daemon_is_killed),
         (2, daemon_dies_at_a_request), (2, elsewhere), (1, zombie), (1, two_take_over),
-        (1, garbage_goes),
+        (2, garbage_goes),
     ]
 
     def live(self, events):
         with Remote() as self.remote:
+            self.remote.key = self.key
             self.host = self.new_host()
             self.remote.add(self.host.store)
             self.host.start()
@@ -684,7 +715,7 @@ class Life:
     def run_event(self, event):
         event(self)
         self.remote.apply_late()
-        self.remote.lineage().check()
+        self.remote.check()
 
     def end(self):
         """The last host dies in the middle of its work, and all is looked at elsewhere."""
@@ -696,7 +727,6 @@ class Life:
         assert not said, said
         self.take(host, "the last host")
         self.settle(host)
-        lineage = self.remote.lineage()
-        lineage.check()
-        assert not self.remote.rewritten(), f"written again: {self.remote.rewritten()}"
+        self.remote.check()
+        run(OFFLOAD, "remote", "verify", "--dir", host.m.mnt, timeout=60 * SLOW)
         host.m.unmount()

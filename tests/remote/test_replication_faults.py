@@ -13,7 +13,7 @@ from harness import main, test
 from replication import Wrong
 from replication_faults import Life, Lost, WrongBytes
 
-FIRST, LAST = map(int, (os.environ.get("OFFLOADFS_FAULTS_SEEDS") or "1:4").split(":"))
+FIRST, LAST = map(int, (os.environ.get("OFFLOADFS_FAULTS_SEEDS") or "1:8").split(":"))
 EVENTS = int(os.environ.get("OFFLOADFS_FAULTS_EVENTS") or 6)
 REPORT = os.environ.get("OFFLOADFS_FAULTS_REPORT")
 

@@ -14,7 +14,7 @@ static struct ofs_lineage lineage;
 static struct ofs_manifest manifest;
 static struct ofs_error err;
 static char dir[SCRATCH_SIZE], index_path[64], journal_path[64];
-static struct ofs_manifest_target target;
+static struct ofs_manifest_target target = { .drafts = true };
 
 static void init(void)
 {
