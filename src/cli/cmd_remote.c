@@ -311,17 +311,20 @@ static int remote_remove(struct remote *rm, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access a = { 0 };
 	const char *store = rm->access.target.store;
+	/* Somebody may have changed the configuration since. */
+	OFS_FREE char *last = ofs_detach_location(store);
+	const char *location = last ? last : rm->location;
 	struct ofs_progress progress;
 	struct ofs_error err;
 	int r;
 
-	if (!rm->location)
+	if (!location)
 		return no_remote(rm);
 	if (rm->access.target.mounted)
 		return ofs_report("'%s' is mounted: end that first, with 'offload down'",
 				  rm->access.target.mountpoint);
 	ofs_progress_begin(&progress, "Fetching", NULL);
-	r = take_access(rm, rm->location, &err, &a);
+	r = take_access(rm, location, &err, &a);
 	if (r == 0)
 		r = ofs_detach(store, &a, draw, &progress, &err);
 	ofs_progress_clear(&progress);
@@ -332,7 +335,7 @@ static int remote_remove(struct remote *rm, int argc, char **argv)
 	ofs_report_line(stdout,
 			"The store %s is replicated no more; what is in %s stays there, for you to "
 			"remove",
-			store, rm->location);
+			store, location);
 	return OFS_EXIT_OK;
 }
 

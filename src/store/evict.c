@@ -145,10 +145,11 @@ static int empty_parts(struct ofs_store *s, const struct part_list *l, uint64_t 
 	return r;
 }
 
-/* One pass; *used is what packs take, and then about what they take afterwards. */
+/* *used is what packs take, and then what they take afterwards. */
 static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *used)
 {
 	struct part_list l = { 0 };
+	uint64_t freed = 0;
 	int r = ofs_packset_list_parts(s->packs, note_part, &l);
 
 	if (l.n)
@@ -156,10 +157,12 @@ static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t 
 	if (r == 0 && s->follow)
 		r = empty_parts(s, &l, keep, used);
 	for (size_t i = 0; i < l.n && r == 0 && *used > keep && !s->follow; i++) {
-		uint64_t freed = 0;
-
 		r = evict_part(s, &l.at[i], durable, &freed);
-		*used -= OFS_MIN(freed, *used);
+		/* Some of it may have been given back before, or be less than a block. */
+		if (r == 0 && freed && (i + 1 == l.n || *used - OFS_MIN(freed, *used) <= keep)) {
+			r = ofs_packset_disk_usage(s->packs, used);
+			freed = 0;
+		}
 	}
 	free(l.at);
 	return r;
@@ -167,19 +170,13 @@ static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t 
 
 int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *ret_left)
 {
-	uint64_t used = 0, before;
+	uint64_t used = 0;
 	int r;
 
 	OFS_LOCKED(&s->cycle);
 	r = ofs_packset_disk_usage(s->packs, &used);
-	do {
-		before = used;
-		if (r == 0 && used > keep)
-			r = evict(s, keep, durable, &used);
-		/* A part may have had little to give. */
-		if (r == 0 && used < before)
-			r = ofs_packset_disk_usage(s->packs, &used);
-	} while (r == 0 && used > keep && used < before);
+	if (r == 0 && used > keep)
+		r = evict(s, keep, durable, &used);
 	*ret_left = used;
 	return r;
 }

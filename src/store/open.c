@@ -202,6 +202,11 @@ static uint64_t limit_journal(struct ofs_store *s, const struct ofs_store_option
 	return OFS_MIN(max, OFS_MAX(st.f_frsize * st.f_bavail / 4, JOURNAL_MAX_SCARCE));
 }
 
+static int note_any_object(void *arg, const struct ofs_index_object *o)
+{
+	return 1;
+}
+
 static int open_parts(struct ofs_store *s, const char *path, const struct ofs_store_options *opts,
 		      struct ofs_error *err)
 {
@@ -236,7 +241,8 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	s->ref_seed = meta.ref_seed;
 	ofs_age_open(s, &meta);
 	s->packs = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes);
-	if (s->follow)
+	/* What only a remote has is no damage, though nobody may be there who brings it. */
+	if (s->follow || ofs_index_list_objects(s->index, note_any_object, NULL))
 		ofs_packset_expect_away(s->packs);
 	return recover(s, path, &meta, err);
 }

@@ -86,6 +86,8 @@ static void remember(struct ofs_store *s, uint64_t frame, bool bad)
 int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			  uint64_t *ret_chunks)
 {
+	struct ofs_index_object object;
+	struct ofs_index_extent e;
 	struct ofs_index_frame now;
 	int r;
 
@@ -102,6 +104,9 @@ int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 
 		if (ofs_away_discard(s, &loc))
 			r = -OFS_EAWAY;
+	} else if (r == -OFS_EAWAY && !s->follow &&
+		   ofs_away_find(s, now.pack, now.off, &e, &object) == -ENOENT) {
+		r = -EIO; /* nobody has it */
 	}
 	if ((r == 0 || r == -EIO) && now.bad != (r < 0))
 		remember(s, f->id, r < 0);

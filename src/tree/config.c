@@ -406,7 +406,20 @@ static bool sets(const char *line, size_t len, const char *name)
 
 	if (skip + n >= len || strncmp(line + skip, name, n) != 0)
 		return false;
-	return line[skip + n + strspn(line + skip + n, " \t")] == '=';
+	skip += n + strspn(line + skip + n, " \t");
+	return line[skip] == '=' || line[skip] == ':';
+}
+
+/* Whether a line gives the value back as it is. */
+static bool is_kept(const char *value)
+{
+	size_t len = strlen(value);
+
+	for (size_t i = 0; i < len; i++)
+		if (iscntrl((unsigned char)value[i]) ||
+		    (value[i] == ';' && (!i || isspace((unsigned char)value[i - 1]))))
+			return false;
+	return len && !isspace((unsigned char)*value) && !isspace((unsigned char)value[len - 1]);
 }
 
 /* `text` is that of a config.ini; the one in `ret` sets the key to the value, or does not set it. */
@@ -436,6 +449,11 @@ int ofs_config_store_set(const char *store, const char *name, const char *value,
 	int r = dir < 0 ? dir : value ? ofs_config_set(c, name, value, err) : 0;
 
 	ofs_config_destroy(c);
+	if (r == 0 && value && !is_kept(value))
+		r = ofs_error_set(err, EINVAL,
+				  "'%s' cannot be put into a line of config.ini: write it into a "
+				  "script, and name that",
+				  ofs_word_show(value).text);
 	if (r < 0)
 		return r;
 	r = ofs_io_read_file(dir, FILE_NAME, FILE_MAX, &text);

@@ -113,7 +113,8 @@ static void read_manifest(struct ofs_lineage *l)
 {
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
 	struct ofs_manifest_target target = { .index_fd = memfd_create("index", MFD_CLOEXEC),
-					      .journal_fd = -1 };
+					      .journal_fd = -1,
+					      .drafts = true };
 	int r = ofs_manifest_newest(l, 1, NULL, &m);
 
 	FUZZ_ASSERT(r == -EBADMSG || r == -ENOENT || r == 0);

@@ -24,6 +24,7 @@ static void init(void)
 	cr_assert_eq(mkdir(journal_path, 0700), 0);
 	target.index_fd = open(index_path, O_RDWR | O_CREAT, 0600);
 	target.journal_fd = open(journal_path, O_RDONLY | O_DIRECTORY);
+	target.drafts = true;
 	cr_assert_eq(ofs_bucket_open(NULL, 0, NULL, &err, &lineage.bucket), 0);
 }
 

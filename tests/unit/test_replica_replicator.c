@@ -247,9 +247,77 @@ Test(replica_replicator, an_end_is_bounded)
 	remote.fault = hang_pack;
 	make_noise(OFS_ROOT_INO, "a", 9 * MIB, 1);
 	seal();
+	/* Something is logged, so that the frames are looked for. */
+	make_noise(OFS_ROOT_INO, "b", 1000, 2);
 	while (!asked)
 		usleep(1000);
 	unmount(OFS_NS_PER_MS);
+}
+
+/* ---- content that is not here */
+
+static void count_problem(void *arg, uint64_t ino, const char *what, bool repaired)
+{
+	++*(unsigned int *)arg;
+}
+
+/* Without its remote a store is not damaged, and nothing makes it so. */
+Test(replica_replicator, a_store_without_its_remote)
+{
+	unsigned int problems = 0;
+	struct ofs_verify how = { .problem = count_problem, .arg = &problems };
+	struct ofs_verify_counts counts;
+	static uint8_t content[MIB], want[MIB];
+	struct frames f;
+	uint64_t a;
+
+	mount();
+	a = make_noise(OFS_ROOT_INO, "a", 3 * MIB, 1);
+	seal();
+	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
+	unmount(WAIT);
+	cr_assert_eq(rebuild("other"), 0, "%s", err.text);
+	open_store();
+	for (unsigned int i = 0; i < 20; i++)
+		cr_assert_geq(ofs_store_scrub(s), 0);
+	cr_assert_eq(ofs_store_verify(s, &how, &counts), 0);
+	cr_expect_eq(problems, 0u);
+	list_frames(&f);
+	for (size_t i = 0; i < f.n; i++)
+		cr_expect_not(f.list[i].bad);
+	/* The rest of its block waits for the remote. */
+	cr_assert_eq(ofs_store_write(s, a, "x", 1, 0), 1);
+	ofs_store_seal(s);
+	close_store();
+	mount_idle();
+	seal();
+	cr_assert_eq(ofs_store_read(s, a, content, MIB, 0), MIB);
+	fill_noise(want, MIB, 1);
+	cr_expect_eq(memcmp(content + 1, want + 1, MIB - 1), 0);
+}
+
+/* A frame that is neither here nor elsewhere. */
+Test(replica_replicator, what_nobody_has_is_damage)
+{
+	unsigned int problems = 0;
+	struct ofs_verify how = { .problem = count_problem, .arg = &problems };
+	struct ofs_verify_counts counts;
+	struct frames f;
+
+	mount();
+	make_noise(OFS_ROOT_INO, "a", MIB, 1);
+	seal();
+	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
+	unmount(WAIT);
+	mount_idle();
+	make_noise(OFS_ROOT_INO, "b", 100000, 2);
+	seal();
+	list_frames(&f);
+	cr_assert_eq(ofs_packset_punch(s->packs, f.list[f.n - 1].pack, f.list[f.n - 1].off,
+				       f.list[f.n - 1].stored),
+		     0);
+	cr_assert_eq(ofs_store_verify(s, &how, &counts), 0);
+	cr_expect_gt(problems, 0u);
 }
 
 /* ---- the end of it */

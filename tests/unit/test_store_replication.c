@@ -453,3 +453,42 @@ Test(store_replication, damage_here_is_mended)
 	expect_noise(a, 0, 2 * MIB, 1);
 	cr_assert_gt(gets, 0);
 }
+
+/* Enters an object with every `nth` frame from the number `first` on; no content is read. */
+static void put_every(const struct frames *f, size_t first, size_t nth, uint32_t number)
+{
+	struct ofs_index_object object = { .epoch = 1, .number = number };
+	struct ofs_index_extent extents[OFS_ARRAY_SIZE(f->list)];
+	size_t n = 0;
+
+	for (size_t i = first; i < f->n; i += nth) {
+		const struct ofs_index_frame *frame = &f->list[i];
+
+		extents[n++] = (struct ofs_index_extent){ frame->pack, frame->off, frame->stored,
+							  object.size };
+		object.size += frame->stored;
+	}
+	cr_assert_eq(ofs_store_put_object(s, &object, extents, n), 0);
+}
+
+/* Parts from which something was given back before, and that have something that must stay. */
+Test(store_replication, what_is_gone_is_not_given_back_again)
+{
+	struct frames f;
+	uint64_t left, stays;
+	size_t old;
+
+	make_noise(OFS_ROOT_INO, "old", 12 * MIB, 1);
+	seal();
+	list_frames(&f);
+	old = f.n;
+	put_every(&f, 0, 2, 1);
+	cr_assert_eq(ofs_store_evict_frames(s, 0, 1, &stays), 0);
+	cr_assert_lt(stays, 7 * MIB);
+	make_noise(OFS_ROOT_INO, "new", 4 * MIB, 2);
+	seal();
+	list_frames(&f);
+	put_every(&f, old, 1, 2);
+	cr_assert_eq(ofs_store_evict_frames(s, stays + 2 * MIB, 2, &left), 0);
+	cr_assert_leq(left, stays + 2 * MIB);
+}

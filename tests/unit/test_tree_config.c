@@ -362,6 +362,22 @@ Test(tree_config, an_option_wins_over_the_file_in_any_order)
 	expect("scrub", 9);
 }
 
+Test(tree_config, a_store_is_told_a_value)
+{
+	static const char *const lost[] = { "", " x", "x ", "x ; y", ";x", "x\ny = z", "x\ty" };
+	struct ofs_tree_options opts;
+
+	write_text("# mine\nremote: old\nscrub = 250\n[category news]\nttl = 9\n");
+	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://b/p?a=b;c", &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://c", &err), 0, "%s", err.text);
+	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
+		cr_expect_eq(ofs_config_store_set(dir, "remote", lost[i], &err), -EINVAL);
+	cr_assert_eq(ofs_config_load_store(config, dir, &err), 0, "%s", err.text);
+	ofs_config_apply(config, &opts);
+	cr_expect_str_eq(opts.remote, "s3://c");
+	expect("scrub", 250);
+}
+
 Test(tree_config, what_an_option_hides_is_checked_all_the_same)
 {
 	write_text("seal_delay = 250\nseal_delay = 251\n");
