@@ -22,71 +22,10 @@ import paths  # noqa: F401
 from clock import HOUR, Clock
 from harness import OFFLOAD, SLOW, eventually, read, run, stop, write
 from replication import FINAL, Remote, copy_store, push, status, wait_current
+from replication_model import Ended, Lost, Model
 
 DEAD = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.EROFS, errno.ENODEV}
 FOLDER = "cache/f"
-
-
-class Ended(Exception):
-    """The host takes no more: it died, or another one has the store."""
-
-
-class Lost(AssertionError):
-    """What was acknowledged is not there."""
-
-
-class WrongBytes(AssertionError):
-    """What is there never was."""
-
-
-class Model:
-    """
-    The states that the operations lead to, one after each system call. Those up to `required` were
-    acknowledged as being in the remote.
-    """
-
-    def __init__(self):
-        self.states, self.times = [{}], [0]
-        self.required = 0
-        self.tokens = 0
-
-    @property
-    def last(self):
-        return self.states[-1]
-
-    def content(self, size):
-        """Never the same twice."""
-        self.tokens += 1
-        token = b"%08d " % self.tokens
-        if self.tokens % 2:
-            return (token * (size // 9 + 1))[:size]
-        return token + random.Random(self.tokens).randbytes(max(size - 9, 0))
-
-    def add(self, state, now):
-        self.states.append(state)
-        self.times.append(now)
-
-    def require_before(self, when):
-        """All that was acknowledged before that time is in the remote."""
-        known = [i for i, at in enumerate(self.times) if at < when]
-        self.required = max(self.required, known[-1])
-
-    def goes_on_from(self, found, least, where):
-        """The tree that was found is one of the states, from `least` on; later ones are no more."""
-        at = next((i for i in reversed(range(len(self.states))) if self.states[i] == found), None)
-        if at is None:
-            self._explain(found, where)
-        if at < least:
-            raise Lost(f"{where} has state {at} of {len(self.states) - 1}, acknowledged: {least}")
-        del self.states[at + 1 :], self.times[at + 1 :]
-
-    def _explain(self, found, where):
-        for name, data in found.items():
-            if not any(state.get(name) == data for state in self.states):
-                raise WrongBytes(f"{where}: {name} has {len(data)} bytes that it never had")
-        last = self.states[-1]
-        differ = [n for n in {*found, *last} if found.get(n) != last.get(n)]
-        raise WrongBytes(f"{where} is no state that there was: {differ} differ from the last one")
 
 
 class Host:
@@ -206,7 +145,7 @@ class Life:
     def now(self):
         return self.clock.now()
 
-    def _step(self, host, call, change):
+    def _step(self, call, change):
         """One system call, after which the state is `change` of the one before."""
         state = dict(self.model.last)
         change(state)
@@ -222,18 +161,20 @@ class Life:
     def _pwrite(self, fd, data):
         assert os.pwrite(fd, data, 0) == len(data)
 
-    def _write(self, host, folder, name, data, sync):
+    def _write(self, folder, name, data, sync):
         path = os.path.join(folder, name)
         if name not in self.model.last:
-            self._step(host, lambda: os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)),
-                       lambda s: s.update({name: b""}))
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+            self._step(lambda: os.close(os.open(path, flags)), lambda s: s.update({name: b""}))
         try:
             fd = os.open(path, os.O_WRONLY)
         except OSError as e:
             raise Ended(str(e)) from e
         try:
-            self._step(host, lambda: self._pwrite(fd, data),
-                       lambda s: s.update({name: data + s[name][len(data) :]}))
+            self._step(
+                lambda: self._pwrite(fd, data),
+                lambda s: s.update({name: data + s[name][len(data) :]}),
+            )
             if sync:
                 self._sync(fd)
         finally:
@@ -259,17 +200,17 @@ class Life:
         if len(names) < 3 or dice < 0.55:
             name = rng.choice(names) if names and dice < 0.15 else f"n{self.model.tokens}"
             size = rng.choice([1, 100, 5000, 60000])
-            self._write(host, folder, name, self.model.content(size), sync)
+            self._write(folder, name, self.model.content(size), sync)
             return
         old = rng.choice(names)
         if dice < 0.8:
             new = rng.choice(names + [f"r{self.model.tokens}"] * 3)
             if new == old:
                 return
-            self._step(host, lambda: os.rename(os.path.join(folder, old), os.path.join(folder, new)),
-                       lambda s: s.update({new: s.pop(old)}))
+            paths = os.path.join(folder, old), os.path.join(folder, new)
+            self._step(lambda: os.rename(*paths), lambda s: s.update({new: s.pop(old)}))
         else:
-            self._step(host, lambda: os.unlink(os.path.join(folder, old)), lambda s: s.pop(old))
+            self._step(lambda: os.unlink(os.path.join(folder, old)), lambda s: s.pop(old))
 
     def work(self, host, count, syncs=True):
         for _ in range(count):

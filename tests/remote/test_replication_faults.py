@@ -10,8 +10,9 @@ import os
 
 import paths  # noqa: F401
 from harness import main, test
-from replication import Wrong
-from replication_faults import Life, Lost, WrongBytes
+from lineage import Wrong
+from replication_faults import Life
+from replication_model import Lost, WrongBytes
 
 FIRST, LAST = map(int, (os.environ.get("OFFLOADFS_FAULTS_SEEDS") or "1:8").split(":"))
 EVENTS = int(os.environ.get("OFFLOADFS_FAULTS_EVENTS") or 6)

@@ -164,3 +164,21 @@ Test(journal_transfer, leap)
 		cr_assert(!d->len || ofs_journal_read(journal, d, 0, data, d->len) == 0);
 	}
 }
+
+/* Where nothing was logged before a leap, nothing before it is needed. */
+Test(journal_transfer, begins_with_a_leap)
+{
+	ofs_lsn far = 1 << 20, end;
+
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 8192);
+	append_some(200);
+	end = ofs_journal_end(journal);
+	cr_assert_eq(ofs_journal_leap(journal, far), 0);
+	append_some(20);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	transfer(far, ofs_journal_end(journal), 1000);
+	check_other(end, 200, 220);
+	close_journal();
+	cr_assert_eq(try_open(appended.at[20].lsn), -EUCLEAN);
+}
