@@ -23,6 +23,7 @@ import plot
 import profile
 import recall
 import redact
+import remote
 import remove
 import scale
 import search
@@ -54,6 +55,7 @@ BENCHMARKS = {
     "profile": profile,
     "tokens": tokens,
     "redact": redact,
+    "remote": remote,
 }
 # What `all` consists of, and with which small numbers.
 QUICK = {
@@ -91,6 +93,7 @@ HELP = {
     "mcp": "calls over the Model Context Protocol",
     "tools": "how long the tools take that an agent waits for: run, put, slice, the hook",
     "tokens": "how near the estimate of tokens comes to a real tokenizer, and how quick it is",
+    "remote": "replication to object storage: cost, requests, restoring, little room",
     "redact": "how quick the search for secrets is, and what it finds",
     "collect": "what readers notice of a garbage collection",
     "gc": "time and memory of a garbage collection",

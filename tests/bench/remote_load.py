@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Files as agents leave them, and an agent that goes on leaving them."""
+import json
+import os
+import random
+import time
+
+from corpus import soup
+from measure import KIB, MIB, Failure, Progress
+
+FOLDERS = ("cache/shell", "cache/web", "cache/search", "tasks/fix", "persistent", "archive")
+DIRECTORY = 500  # files in one
+
+
+class Texts:
+    """Texts of many sizes, a few of them large; the same number has always the same text."""
+
+    def __init__(self, mean, pool=64 * MIB):
+        self._pool = soup(pool, 2)
+        self._mean = mean
+
+    def text(self, number, size=None):
+        rng = random.Random(number)
+        size = size or min(int(rng.expovariate(1 / self._mean)) + 200, len(self._pool) // 2)
+        at = rng.randrange(len(self._pool) - size)
+        return f"result {number} of {rng.getrandbits(64):016x}\n".encode() + self._pool[at : at + size]
+
+
+def path_of(number):
+    folder = FOLDERS[number // DIRECTORY % len(FOLDERS)]
+    return f"{folder}/part-{number // DIRECTORY:05d}/{number:07d}.txt"
+
+
+def fill(m, files, size):
+    """So many files, that have `size` bytes together; returns how many these became."""
+    texts, written = Texts(size // files), 0
+    with Progress("writing", files, "files") as progress:
+        for i in range(files):
+            path = m(path_of(i))
+            if i % DIRECTORY == 0:
+                os.makedirs(os.path.dirname(path))
+            text = texts.text(i)
+            with open(path, "wb") as f:
+                f.write(text)
+            written += len(text)
+            progress.show(i)
+    return written
+
+
+class Agent:
+    """
+    A process that stores results, one of `size` bytes on average each `pause` seconds, until it is
+    stopped or the mount fails. Each tenth is synced, and some of the older ones are removed. What
+    was acknowledged is noted in a file elsewhere: when, how long it took, name, kind.
+    """
+
+    def __init__(self, m, log, name, pause, size=4 * KIB):
+        self._log = log
+        self.pid = os.fork()
+        if self.pid:
+            return
+        try:
+            self._work(m, name, pause, size)
+        except OSError:
+            pass
+        finally:
+            os._exit(0)
+
+    def _work(self, m, name, pause, size):
+        texts = Texts(size, 4 * MIB)
+        folder = f"cache/shell/{name}"
+        os.makedirs(m(folder), exist_ok=True)
+        made, following = 0, time.monotonic()
+        with open(self._log, "w") as log:
+            while True:
+                path = f"{folder}/{made:07d}.txt"
+                text = texts.text(made)
+                begin = time.perf_counter()
+                with open(m(path), "xb") as f:
+                    f.write(text)
+                    f.flush()
+                    kind = "store"
+                    if made % 10 == 9:
+                        kind = "store, fsync"
+                        os.fsync(f.fileno())
+                took = time.perf_counter() - begin
+                log.write(json.dumps([time.time(), took, made, kind]) + "\n")
+                if made % 7 == 6:
+                    begin = time.perf_counter()
+                    os.listdir(m(folder))
+                    with open(m(f"{folder}/{made - 5:07d}.txt"), "rb") as f:
+                        f.read()
+                    log.write(json.dumps([time.time(), time.perf_counter() - begin, made, "read"]))
+                    log.write("\n")
+                if made % 20 == 19:
+                    os.unlink(m(f"{folder}/{made - 15:07d}.txt"))
+                log.flush()
+                made += 1
+                following = max(following + pause, time.monotonic() - 10 * pause)
+                time.sleep(max(following - time.monotonic(), 0))
+
+    def stop(self):
+        """Ends it; returns what it noted."""
+        try:
+            os.kill(self.pid, 15)
+        finally:
+            os.waitpid(self.pid, 0)
+        with open(self._log) as f:
+            lines = f.read().splitlines()
+        noted = []
+        for line in lines:
+            try:
+                noted.append(json.loads(line))
+            except ValueError:
+                break  # it was ended while it wrote that
+        if not noted:
+            raise Failure("nothing was written")
+        return noted
+
+
+def removed(number, made):
+    """Whether that file of an agent is gone after `made` were made."""
+    return number % 20 == 4 and number + 15 < made
