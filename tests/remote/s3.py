@@ -533,18 +533,22 @@ def main():
     parser.add_argument("--bucket", action="append", metavar="NAME", help="default: test")
     parser.add_argument("--log", metavar="FILE", help="a line of JSON for each request")
     parser.add_argument("--dir", metavar="DIR", help="keep the objects there from run to run")
+    parser.add_argument("--latency", type=float, metavar="SECONDS", help="each answer takes so long")
     options = parser.parse_args()
     stop = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)
     with S3(options.port, buckets=options.bucket or ["test"], log=options.log) as s3:
         if options.dir and os.path.exists(os.path.join(options.dir, "index.json")):
             s3.load(options.dir)
+        if options.latency:
+            s3.fault("delay", count=None, seconds=options.latency)
         for name, value in s3.environment().items():
             print(f"export {name}={value}")
         sys.stdout.flush()
         signal.sigwait(stop)
-        if options.dir:
-            s3.save(options.dir)
+    # Nothing is acknowledged any more.
+    if options.dir:
+        s3.save(options.dir)
 
 
 if __name__ == "__main__":
