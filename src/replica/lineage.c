@@ -6,8 +6,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-#define OBJECT_MAX (size_t)(OFS_REMOTE_BODY_MAX + (1u << 20))
-
 #define STORE "store"
 #define LOOK_TIMEOUT (20 * OFS_NS_PER_S)
 
@@ -55,7 +53,7 @@ int ofs_lineage_put(struct ofs_lineage *l, const char *key, const struct ofs_buf
 	if (r != -EEXIST && r != -EINPROGRESS)
 		return r;
 	/* An earlier try may have made it. */
-	r = ofs_bucket_get(l->bucket, key, OBJECT_MAX, &there, err);
+	r = ofs_bucket_get(l->bucket, key, OFS_REMOTE_OBJECT_MAX, &there, err);
 	if (r < 0)
 		return r == -ENOENT ? ofs_error_set(err, EAGAIN,
 						    "it is not known whether %s was made", key)
@@ -72,11 +70,17 @@ int ofs_lineage_read(struct ofs_lineage *l, const char *key, struct ofs_error *e
 		     struct ofs_remote_object *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf bytes = OFS_BUF_INIT;
-	int r = ofs_bucket_get(l->bucket, key, OBJECT_MAX, &bytes, err);
+	int r = -EBADMSG;
 
-	if (r < 0)
-		return r;
-	r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
+	if (l->cache && ofs_object_cache_get(l->cache, key, &bytes))
+		r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
+	/* It may have come damaged. */
+	if (r == -EBADMSG) {
+		r = ofs_bucket_get(l->bucket, key, OFS_REMOTE_OBJECT_MAX, &bytes, err);
+		if (r < 0)
+			return r;
+		r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
+	}
 	if (r == -EPROTONOSUPPORT)
 		return ofs_error_set(err, -r, "%s was made by a newer offloadfs", key);
 	return r < 0 ? ofs_error_set(err, -r, "%s is damaged, or not of offloadfs", key) : 0;
@@ -192,6 +196,21 @@ int ofs_lineage_next(struct ofs_lineage *l, const struct ofs_log_place *at, stru
 		return ofs_error_set(err, EBADMSG, "%s does not follow what is before it", key);
 	}
 	return r;
+}
+
+void ofs_lineage_expect(struct ofs_lineage *l, const char *key)
+{
+	if (l->cache)
+		ofs_object_cache_expect(l->cache, key);
+}
+
+void ofs_lineage_expect_log(struct ofs_lineage *l, const struct ofs_log_place *at)
+{
+	for (uint32_t i = 1; i <= OFS_LOG_AHEAD; i++) {
+		OFS_FREE char *key = ofs_key_wal(at->epoch, at->seq + i);
+
+		ofs_lineage_expect(l, key);
+	}
 }
 
 struct ofs_log_place ofs_log_place_after(const struct ofs_log_place *at, const struct ofs_link *link)

@@ -7,8 +7,12 @@
 
 #include "journal/journal.h"
 #include "replica/bucket.h"
+#include "replica/object_cache.h"
 #include "replica/remote_object.h"
 
+#define OFS_REMOTE_OBJECT_MAX \
+	((size_t)(OFS_REMOTE_BODY_MAX + (1u << 20))) /* bytes of one that is no pack */
+#define OFS_LOG_AHEAD 16
 #define OFS_WRITER_SIZE 33 /* 16 random bytes in hex, and a NUL */
 
 /* Behind which object something is. seq 0: before the first one of the epoch. */
@@ -40,7 +44,17 @@ void ofs_link_finish(struct ofs_link *link);
 struct ofs_lineage {
 	struct ofs_bucket *bucket;
 	uint8_t uuid[16];
+	struct ofs_object_cache *cache; /* of objects that are no packs; or NULL */
 };
+
+/*
+ * Has an object read by the cache, if there is one. Not for those whose being there proves anything:
+ * it may be gone when it is given.
+ */
+void ofs_lineage_expect(struct ofs_lineage *l, const char *key);
+
+/* Likewise the next OFS_LOG_AHEAD objects of the log behind `at`. */
+void ofs_lineage_expect_log(struct ofs_lineage *l, const struct ofs_log_place *at);
 
 /*
  * Makes an object, or finds out that it was made. 0: it is there with these bytes; -EEXIST: another

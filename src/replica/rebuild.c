@@ -33,6 +33,7 @@ static void rebuild_finish(struct rebuild *rb)
 {
 	if (rb->temporary)
 		ofs_scratch_remove(rb->temporary);
+	ofs_object_cache_destroy(rb->lineage.cache);
 	ofs_bucket_close(rb->lineage.bucket);
 	ofs_replica_state_finish(&rb->state);
 	ofs_manifest_finish(&rb->manifest);
@@ -47,10 +48,13 @@ static void rebuild_finish(struct rebuild *rb)
 /* Goes from *at to the end of the log; with `keep` it is put into the journal. */
 static int walk(struct rebuild *rb, bool keep, struct ofs_log_place *at, struct ofs_error *err)
 {
-	for (;;) {
+	for (unsigned int n = 0;; n++) {
 		OFS_CLEANUP(ofs_link_finish) struct ofs_link link = { 0 };
-		int r = ofs_lineage_next(&rb->lineage, at, err, &link);
+		int r;
 
+		if (n % OFS_LOG_AHEAD == 0)
+			ofs_lineage_expect_log(&rb->lineage, at);
+		r = ofs_lineage_next(&rb->lineage, at, err, &link);
 		if (r < 0)
 			return r == -ENOENT ? 0 : r;
 		if (keep && link.kind == OFS_LINK_BASE)
@@ -232,8 +236,11 @@ int ofs_rebuild(const char *path, const struct ofs_rebuild_settings *set, struct
 		r = make_directory(&rb, path, err);
 	if (r == 0)
 		r = ofs_bucket_open(set->remote, TIMEOUT, NULL, err, &rb.lineage.bucket);
-	if (r == 0)
+	if (r == 0) {
+		rb.lineage.cache =
+			ofs_object_cache_create(set->remote, TIMEOUT, OFS_REMOTE_OBJECT_MAX);
 		r = ofs_lineage_read_store(&rb.lineage, err);
+	}
 	if (r == -ENOENT)
 		return ofs_error_set(err, ENODATA, "no store is replicated to there");
 	if (r == 0)
