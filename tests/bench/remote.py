@@ -25,12 +25,16 @@ def add_arguments(parser):
     )  # fmt: skip
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--s3", action="store_true", help="the S3 of the tests (default but for cost)")
+    parser.add_argument(
+        "--latency", type=float, default=0, metavar="MS", help="with --s3: each answer takes so long"
+    )
     kind.add_argument("--ceph", action="store_true", help="Ceph's gateway (default for cost)")
     for module in dict.fromkeys(WHATS.values()):
         module.add_arguments(parser)
 
 
 def measure(options):
+    remote_service.S3.latency = options.latency / 1000
     result = {}
     for what in options.what or WHATS:
         with Place() as place:

@@ -1,2 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""A store that keeps a small part of its content on this disk: whether it holds, what reading costs."""
+import json
+import os
+import random
+import time
+
+from measure import (
+    GIB, KIB, MIB, Failure, Watch, drop_caches, heading, met, note, run, size_text, table,
+    time_text,
+)  # fmt: skip
+from remote_load import Texts
+from remote_service import (
+    add_remote, is_complete, kinds, push, service, state, wait_until,
+)  # fmt: skip
+
+PACK = 16 * MIB  # by which the bound may be exceeded
+MEAN = 64 * KIB
+RANDOM = 300  # files
+DIRECTORY = 500
+
+
 def add_arguments(parser):
-    pass
+    parser.add_argument("--stored", type=int, default=2048, help="bound: MiB that are stored (2048)")
+    parser.add_argument("--local", type=int, default=100, help="bound: MiB of it kept here (100)")
+
+
+def measure(what, place, kind, options):
+    heading(f"bound: {options.stored} MiB stored, {options.local} of them here, from {kind.name}")
+    store, texts, rows, result = place.path("store"), Texts(MEAN), [], {}
+    with service(place, kind, 6 * GIB) as s:
+        add_remote(store, "bound")
+        settings = ("gc_interval=86400000", "scrub=never", f"local_max={options.local}")
+
+        def phase(name, work):
+            """One of them by a daemon that has read nothing yet."""
+            drop_caches()
+            s.requests()
+            note(name)
+            with place.daemon(store, known="", options=settings) as m:
+                with Watch(0.05, packs=lambda: _usage(store)) as watch:
+                    read, stored = work(m)
+                    seconds = time.perf_counter() - watch._begin
+                said = state(m)
+                requests = s.requests()
+            each = result[name] = {
+                "seconds": seconds,
+                "read": read,
+                "stored": stored,
+                "brought": said["brought_bytes"],
+                "max_packs": watch.max["packs"],
+                "requests": kinds(requests or []),
+                "gets": kinds(requests).get("GET pack", 0) if requests else said["reads"],
+            }
+            rows.append(
+                [name, time_text(seconds), size_text(read), size_text(each["brought"])]
+                + [f"{each['brought'] / stored:.2f}" if stored else "", each["gets"]]
+                + [size_text(each["max_packs"])]
+            )
+
+        count, ratio = 0, 0
+
+        def write(m):
+            nonlocal count, ratio
+            count, written, stored = _fill(m, texts, options.stored * MIB)
+            push(m)
+            wait_until(lambda: is_complete(m), "the store rests")
+            ratio = stored / written
+            return written, 0
+
+        phase("write", write)
+        phase("read and compare all", lambda m: _stored(_compare(m, texts, range(count)), ratio))
+        numbers = random.Random(1).sample(range(count), min(RANDOM, count))
+        phase("files at random", lambda m: _stored(_compare(m, texts, numbers), ratio))
+        phase("rg over all", lambda m: _stored(_search(m, count, texts), ratio))
+    table(["", "time", "content", "brought", "of need", "GETs", "packs at most"], rows)
+    worst = max(each["max_packs"] for each in result.values())
+    kept = worst <= options.local * MIB + PACK
+    print(
+        f"  {count} files; all of them were read, and as written"
+        f"\n  aim: packs take at most {options.local} MiB and one object: {met(kept)}"
+        f" ({size_text(worst)})"
+    )
+    return {"files": count, "phases": result, "aims": {"bound": kept}}
+
+
+def _usage(store):
+    packs = os.path.join(store, "packs")
+    return sum(entry.stat().st_blocks * 512 for entry in os.scandir(packs))
+
+
+def _path(m, number):
+    return m(f"cache/part-{number // DIRECTORY:05d}", f"{number:07d}.txt")
+
+
+def _fill(m, texts, size):
+    """Writes files until so much is stored; returns how many, their bytes and what is stored."""
+    count = written = stored = 0
+    while stored < size:
+        os.makedirs(os.path.dirname(_path(m, count)), exist_ok=True)
+        for _ in range(DIRECTORY):
+            text = texts.text(count)
+            with open(_path(m, count), "wb") as f:
+                f.write(text)
+            written += len(text)
+            count += 1
+        stored = _content(m)
+    return count, written, stored
+
+
+def _content(m):
+    with open(m(".offload/status.json")) as f:
+        return json.load(f)["lifecycle"]["working_stored"]
+
+
+def _stored(read, ratio):
+    """What was read, and what that takes in packs."""
+    return read, read * ratio
+
+
+def _compare(m, texts, numbers):
+    read = 0
+    for number in numbers:
+        with open(_path(m, number), "rb") as f:
+            found = f.read()
+        if found != texts.text(number):
+            raise Failure(f"{_path(m, number)} is not what was written")
+        read += len(found)
+    return read
+
+
+def _search(m, count, texts):
+    begin = time.perf_counter()
+    run("rg", "-a", "--no-ignore", "-c", f"^result {count - 1} of", m("cache"))
+    note(f"rg took {time_text(time.perf_counter() - begin)}")
+    return sum(len(texts.text(i)) for i in range(count))

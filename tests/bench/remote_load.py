@@ -8,7 +8,7 @@ import time
 from corpus import soup
 from measure import KIB, MIB, Failure, Progress
 
-FOLDERS = ("cache/shell", "cache/web", "cache/search", "tasks/fix", "persistent", "archive")
+FOLDERS = ("cache/shell", "cache/web", "cache/search", "tasks/fix", "tasks/read", "persistent")
 DIRECTORY = 500  # files in one
 
 

@@ -14,11 +14,11 @@ from measure import (
 )  # fmt: skip
 from remote_load import Agent, Texts, fill, path_of, removed
 from remote_service import (
-    URL, add_remote, is_complete, kinds, kinds_text, push, service, state,
+    URL, add_remote, is_complete, is_sealed, kinds, kinds_text, push, service, state,
 )  # fmt: skip
 
 AIM = 5.0
-SELDOM = "gc_interval=86400000"
+QUIET = ("gc_interval=86400000", "scrub=never")  # nothing goes, and a rest is one
 LOAD_SECONDS = 12
 
 
@@ -56,9 +56,9 @@ def _make(place, options):
         return store
     os.makedirs(base, exist_ok=True)
     shutil.rmtree(store, ignore_errors=True)
-    with place.daemon(store, options=(SELDOM,)) as m:
+    with place.daemon(store, options=QUIET) as m:
         fill(m, options.files, options.mib * MIB)
-        m.rest(options.rest, what="sealing")
+        m.rest(options.rest, what="sealing", until=lambda: is_sealed(m))
     with open(store + ".done", "w"):
         return store
 
@@ -67,7 +67,7 @@ def _round(place, s, store, options):
     """Uses a host for a while, loses it, and brings its store back as the next one."""
     number = int(store.rpartition("-")[2])
     s.requests()
-    m = place.daemon(store, options=(SELDOM, f"replicate_every={options.every}"))
+    m = place.daemon(store, options=(*QUIET, f"replicate_every={options.every}"))
     begin = time.perf_counter()
     push(m)
     sending = {"seconds": time.perf_counter() - begin, "requests": kinds(s.requests() or [])}
@@ -97,7 +97,7 @@ def _restore(place, s, number, written, killed, said, options):
     times["offload restore"] = run(harness.OFFLOAD, "restore", URL + "restore", store)
     fetched = {"restore": s.requests()}
     size = store_usage(store)["bytes"]
-    with place.daemon(store, known="persistent", options=(SELDOM,)) as m:
+    with place.daemon(store, known="persistent", options=QUIET) as m:
         folder = m(f"cache/shell/host-{number}")
         times["mount, to a first stat"] = m.opened
         times["ls -l of two folders"] = run("ls", "-l", folder, os.path.dirname(m(path_of(7))))

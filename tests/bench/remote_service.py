@@ -33,6 +33,8 @@ class S3:
 
     name = "the S3 of the tests"
 
+    latency = 0.0  # seconds that each answer takes
+
     def __init__(self, place, _size=0):
         self._dir, self._log_path = place.path("s3"), place.path("s3.log")
         self._port, self._process = 0, None
@@ -47,7 +49,7 @@ class S3:
 
     def up(self):
         command = [sys.executable, "-B", _TESTS / "s3.py", "--port", self._port, "--dir", self._dir,
-                   "--log", self._log_path]
+                   "--log", self._log_path, "--latency", self.latency]
         self._process = subprocess.Popen(
             [str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
             preexec_fn=own_group,
@@ -176,15 +178,19 @@ def wait_until(condition, what, bound=600):
     while not condition():
         if time.monotonic() > deadline:
             raise Failure(f"not within {bound} s: {what}")
-        time.sleep(0.05)
+        # The report on a store stays as it is while somebody looks at it all the time.
+        time.sleep(1.2)
+
+
+def is_sealed(m):
+    with open(m(".offload/status.json")) as f:
+        return not json.load(f)["unsealed"]["files"]
 
 
 def is_complete(m):
     """Whether the remote has all, sealed content included; the daemon has nothing left to do."""
-    with open(m(".offload/status.json")) as f:
-        sealed = not json.load(f)["unsealed"]["files"]
     now = state(m)
-    return sealed and now["state"] == "current" and not now["pending_bytes"]
+    return is_sealed(m) and now["state"] == "current" and not now["pending_bytes"]
 
 
 def cpu_of(pid, name=None):
