@@ -183,6 +183,9 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 
 	if (!a->get)
 		return -EIO;
+	/* It may wait for the sealing thread, which may wait for what others bring. */
+	if (a->room)
+		a->room(a->arg);
 	pthread_mutex_lock(&a->lock);
 	mine = take_turn(a, loc);
 	if (mine)

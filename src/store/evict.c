@@ -168,10 +168,9 @@ static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t 
 int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *ret_left)
 {
 	uint64_t used = 0, before;
-	int r;
+	bool mine = pthread_mutex_lock(&s->cycle) == EDEADLK;
+	int r = ofs_packset_disk_usage(s->packs, &used);
 
-	OFS_LOCKED(&s->cycle);
-	r = ofs_packset_disk_usage(s->packs, &used);
 	do {
 		before = used;
 		if (r == 0 && used > keep)
@@ -180,6 +179,8 @@ int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable,
 		if (r == 0 && used < before)
 			r = ofs_packset_disk_usage(s->packs, &used);
 	} while (r == 0 && used > keep && used < before);
+	if (!mine)
+		pthread_mutex_unlock(&s->cycle);
 	*ret_left = used;
 	return r;
 }
