@@ -55,6 +55,9 @@ void ofs_packset_expect_away(struct ofs_packset *ps);
 int ofs_packset_put_back(struct ofs_packset *ps, uint32_t pack, uint64_t off, const void *bytes,
 			 size_t len);
 
+/* Where a pack has data on this disk from `off` on, by blocks of the disk; UINT64_MAX: nowhere. */
+uint64_t ofs_packset_next_data(struct ofs_packset *ps, uint32_t pack, uint64_t off);
+
 /* A new pack is started when the present one would exceed this. Default 256 MiB. */
 void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes);
 
