@@ -58,6 +58,9 @@ int ofs_packset_put_back(struct ofs_packset *ps, uint32_t pack, uint64_t off, co
 /* Makes all that was put back durable, with the packs that it lies in. */
 int ofs_packset_sync_all(struct ofs_packset *ps);
 
+/* Where a pack has data on this disk from `off` on, by blocks of the disk; UINT64_MAX: nowhere. */
+uint64_t ofs_packset_next_data(struct ofs_packset *ps, uint32_t pack, uint64_t off);
+
 /* A new pack is started when the present one would exceed this. Default 256 MiB. */
 void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes);
 

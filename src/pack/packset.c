@@ -522,6 +522,18 @@ int ofs_packset_put_back(struct ofs_packset *ps, uint32_t pack, uint64_t off, co
 	return r;
 }
 
+uint64_t ofs_packset_next_data(struct ofs_packset *ps, uint32_t pack, uint64_t off)
+{
+	uint64_t at = UINT64_MAX;
+	struct ofs_pack *p;
+
+	if (ofs_pack_get(&ps->table, pack, &p) < 0)
+		return at;
+	ofs_io_next_data(p->fd, off, &at);
+	ofs_pack_put(&ps->table, p);
+	return at;
+}
+
 void ofs_packset_forget(struct ofs_packset *ps, const struct ofs_frame_loc *loc)
 {
 	ofs_frame_cache_drop(ps->cache, loc->pack, loc->off, loc->off + loc->stored);

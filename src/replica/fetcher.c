@@ -80,6 +80,14 @@ int ofs_fetcher_evict(struct ofs_fetcher *f)
 	return r;
 }
 
+static void make_room(void *arg)
+{
+	struct ofs_fetcher *f = arg;
+
+	if (f->brought >= BROUGHT_MAX)
+		ofs_fetcher_evict(f);
+}
+
 /* An ofs_object_get_fn. */
 static int get_object(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
 		      size_t len)
@@ -90,8 +98,7 @@ static int get_object(void *arg, const struct ofs_index_object *object, uint64_t
 	struct ofs_bucket *b;
 	int r;
 
-	if (f->local_max && (f->brought += len) >= BROUGHT_MAX)
-		ofs_fetcher_evict(f);
+	f->brought += len;
 	r = take(f, &err, &b);
 	if (r == 0) {
 		for (int i = 0; i < TRIES; i++) {
@@ -113,6 +120,7 @@ void ofs_fetcher_attach(struct ofs_fetcher *f, struct ofs_store *s, uint64_t loc
 {
 	f->store = s;
 	f->local_max = local_max;
+	ofs_store_set_room(s, make_room);
 	ofs_store_set_objects(s, get_object, f);
 }
 

@@ -70,13 +70,17 @@ int ofs_lineage_read(struct ofs_lineage *l, const char *key, struct ofs_error *e
 		     struct ofs_remote_object *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf bytes = OFS_BUF_INIT;
-	bool here = l->cache && ofs_object_cache_get(l->cache, key, &bytes);
-	int r = here ? 0
-		     : ofs_bucket_get(l->bucket, key, OFS_REMOTE_OBJECT_MAX, &bytes, err);
+	int r = -EBADMSG;
 
-	if (r < 0)
-		return r;
-	r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
+	if (l->cache && ofs_object_cache_get(l->cache, key, &bytes))
+		r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
+	/* It may have come damaged. */
+	if (r == -EBADMSG) {
+		r = ofs_bucket_get(l->bucket, key, OFS_REMOTE_OBJECT_MAX, &bytes, err);
+		if (r < 0)
+			return r;
+		r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
+	}
 	if (r == -EPROTONOSUPPORT)
 		return ofs_error_set(err, -r, "%s was made by a newer offloadfs", key);
 	return r < 0 ? ofs_error_set(err, -r, "%s is damaged, or not of offloadfs", key) : 0;

@@ -190,10 +190,15 @@ struct fetch {
 	struct ofs_error *err;
 };
 
+static const char *part_key(const json_t *part)
+{
+	return json_string_value(json_object_get(part, "key"));
+}
+
 static int fetch_part(struct fetch *f, const json_t *part, bool pages)
 {
 	OFS_CLEANUP(ofs_remote_object_finish) struct ofs_remote_object o = { 0 };
-	const char *key = json_string_value(json_object_get(part, "key"));
+	const char *key = part_key(part);
 	int r = key ? ofs_lineage_read(f->lineage, key, f->err, &o)
 		    : ofs_error_set(f->err, EBADMSG, "the checkpoint names a part without a key");
 
@@ -213,8 +218,7 @@ static int fetch_parts(struct fetch *f, const json_t *parts, size_t skip, bool p
 	int r = 0;
 
 	for (size_t i = skip; i < json_array_size(parts); i++) {
-		const char *key =
-			json_string_value(json_object_get(json_array_get(parts, i), "key"));
+		const char *key = part_key(json_array_get(parts, i));
 
 		if (key)
 			ofs_lineage_expect(f->lineage, key);

@@ -8,6 +8,7 @@
 /* Asked for at once: the least, and the most where frames are read one after the other. */
 #define BRING_MIN (UINT64_C(256) << 10)
 #define BRING_MAX (UINT64_C(8) << 20)
+#define BLOCK 4096u /* of the disk, or less */
 
 void ofs_away_init(struct ofs_away *a)
 {
@@ -147,6 +148,17 @@ static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const 
 	return r;
 }
 
+/*
+ * How much to ask for: not what is here again. The last frame before that may end within its first
+ * block.
+ */
+static size_t clip(struct ofs_store *s, const struct ofs_frame_loc *loc, uint64_t end)
+{
+	uint64_t here = ofs_packset_next_data(s->packs, loc->pack, loc->off + loc->stored);
+
+	return (size_t)(OFS_MIN(end, here < end ? here + BLOCK : end) - loc->off);
+}
+
 /* Brings what it can of the range, whole frames, and sets its end to that. */
 static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc, struct ofs_away_range *range)
 {
@@ -158,7 +170,7 @@ static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc, struct of
 
 	if (r < 0)
 		return r;
-	len = (size_t)OFS_MIN(range->end - range->off, e.off + e.len - loc->off);
+	len = clip(s, loc, OFS_MIN(range->end, e.off + e.len));
 	if (len < loc->stored)
 		return -EUCLEAN;
 	bytes = malloc(len);
@@ -183,6 +195,9 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 
 	if (!a->get)
 		return -EIO;
+	/* It may wait for the sealing thread, which may wait for what others bring. */
+	if (a->room)
+		a->room(a->arg);
 	pthread_mutex_lock(&a->lock);
 	mine = take_turn(a, loc);
 	if (mine)

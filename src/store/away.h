@@ -23,6 +23,7 @@ struct ofs_away_extent {
 /* In the order in which they are brought, neighbours are asked for together. */
 struct ofs_away {
 	ofs_object_get_fn get; /* constant, as `arg`; NULL: nothing is away */
+	void (*room)(void *arg); /* constant, too; or NULL */
 	void *arg;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t brought;

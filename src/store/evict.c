@@ -171,12 +171,13 @@ static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t 
 int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *ret_left)
 {
 	uint64_t used = 0;
-	int r;
+	bool mine = pthread_mutex_lock(&s->cycle) == EDEADLK;
+	int r = ofs_packset_disk_usage(s->packs, &used);
 
-	OFS_LOCKED(&s->cycle);
-	r = ofs_packset_disk_usage(s->packs, &used);
 	if (r == 0 && used > keep)
 		r = evict(s, keep, durable, &used);
+	if (!mine)
+		pthread_mutex_unlock(&s->cycle);
 	*ret_left = used;
 	return r;
 }

@@ -249,9 +249,14 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 
 static void init_locks(struct ofs_store *s)
 {
+	pthread_mutexattr_t checked;
 	pthread_rwlockattr_t rw;
 
-	pthread_mutex_init(&s->cycle, NULL);
+	/* Who has it may bring content, and give some back for that: ofs_store_evict_frames(). */
+	pthread_mutexattr_init(&checked);
+	pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+	pthread_mutex_init(&s->cycle, &checked);
+	pthread_mutexattr_destroy(&checked);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->reserve.lock, NULL);
 	pthread_rwlockattr_init(&rw);

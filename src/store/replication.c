@@ -21,6 +21,11 @@ void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg
 	ofs_packset_expect_away(s->packs);
 }
 
+void ofs_store_set_room(struct ofs_store *s, void (*room)(void *arg))
+{
+	s->away.room = room;
+}
+
 void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(void *arg),
 			   void *arg)
 {

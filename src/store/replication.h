@@ -28,9 +28,13 @@ typedef int (*ofs_object_get_fn)(void *arg, const struct ofs_index_object *objec
  */
 void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg);
 
+/* Before that: `room` is called whenever something is about to be brought, and may evict frames. */
+void ofs_store_set_room(struct ofs_store *s, void (*room)(void *arg));
+
 /*
  * Gives back what objects with an id up to `durable` have, used longest ago first, until packs take
- * `keep` bytes on this disk; *ret_left is what they take then.
+ * `keep` bytes on this disk; *ret_left is what they take then. Waits for sealing, unless it is the
+ * sealing thread that brings what it reads.
  */
 int ofs_store_evict_frames(struct ofs_store *s, uint64_t keep, uint64_t durable,
 			   uint64_t *ret_left);

@@ -97,7 +97,7 @@ HELP = {
     "redact": "how quick the search for secrets is, and what it finds",
     "collect": "what readers notice of a garbage collection",
     "gc": "time and memory of a garbage collection",
-    "all": "all of them but awake, recall, profile, tokens and redact, one after the other",
+    "all": "all of them but awake, recall, remote, profile, tokens and redact, in turn",
 }
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """A store that keeps a small part of its content on this disk: whether it holds, what reading costs."""
-import json
 import os
 import random
 import time
@@ -11,17 +10,18 @@ from measure import (
 )  # fmt: skip
 from remote_load import Texts
 from remote_service import (
-    add_remote, is_complete, kinds, push, service, state, wait_until,
+    add_remote, is_complete, kind_of, kinds, push, service, state, wait_until,
 )  # fmt: skip
 
 PACK = 16 * MIB  # by which the bound may be exceeded
 MEAN = 64 * KIB
 RANDOM = 300  # files
+RATIO = 0.32  # of texts, as they are stored: about
 DIRECTORY = 500
 
 
 def add_arguments(parser):
-    parser.add_argument("--stored", type=int, default=2048, help="bound: MiB that are stored (2048)")
+    parser.add_argument("--stored", type=int, default=2048, help="bound: MiB that are stored, about (2048)")
     parser.add_argument("--local", type=int, default=100, help="bound: MiB of it kept here (100)")
 
 
@@ -32,47 +32,50 @@ def measure(what, place, kind, options):
         add_remote(store, "bound")
         settings = ("gc_interval=86400000", "scrub=never", f"local_max={options.local}")
 
+        count, ratio = 0, RATIO
+
         def phase(name, work):
             """One of them by a daemon that has read nothing yet."""
+            nonlocal ratio
             drop_caches()
             s.requests()
             note(name)
             with place.daemon(store, known="", options=settings) as m:
                 with Watch(0.05, packs=lambda: _usage(store)) as watch:
-                    read, stored = work(m)
+                    read = work(m)
                     seconds = time.perf_counter() - watch._begin
                 said = state(m)
                 requests = s.requests()
+                sent = sum(r["received"] for r in requests or [] if kind_of(r) == "PUT pack")
+                if sent:
+                    ratio = sent / read
             each = result[name] = {
                 "seconds": seconds,
                 "read": read,
-                "stored": stored,
                 "brought": said["brought_bytes"],
                 "max_packs": watch.max["packs"],
                 "requests": kinds(requests or []),
+                "ratio": ratio,
                 "gets": kinds(requests).get("GET pack", 0) if requests else said["reads"],
             }
+            need = read * ratio
             rows.append(
                 [name, time_text(seconds), size_text(read), size_text(each["brought"])]
-                + [f"{each['brought'] / stored:.2f}" if stored else "", each["gets"]]
-                + [size_text(each["max_packs"])]
+                + [f"{each['brought'] / need:.2f}", each["gets"], size_text(each["max_packs"])]
             )
 
-        count, ratio = 0, 0
-
         def write(m):
-            nonlocal count, ratio
-            count, written, stored = _fill(m, texts, options.stored * MIB)
+            nonlocal count
+            count, written = _fill(m, texts, options.stored * MIB / RATIO)
             push(m)
             wait_until(lambda: is_complete(m), "the store rests")
-            ratio = stored / written
-            return written, 0
+            return written
 
         phase("write", write)
-        phase("read and compare all", lambda m: _stored(_compare(m, texts, range(count)), ratio))
+        phase("read and compare all", lambda m: _compare(m, texts, range(count)))
         numbers = random.Random(1).sample(range(count), min(RANDOM, count))
-        phase("files at random", lambda m: _stored(_compare(m, texts, numbers), ratio))
-        phase("rg over all", lambda m: _stored(_search(m, count, texts), ratio))
+        phase("files at random", lambda m: _compare(m, texts, numbers))
+        phase("rg over all", lambda m: _search(m, count, result["write"]["read"]))
     table(["", "time", "content", "brought", "of need", "GETs", "packs at most"], rows)
     worst = max(each["max_packs"] for each in result.values())
     kept = worst <= options.local * MIB + PACK
@@ -94,28 +97,17 @@ def _path(m, number):
 
 
 def _fill(m, texts, size):
-    """Writes files until so much is stored; returns how many, their bytes and what is stored."""
-    count = written = stored = 0
-    while stored < size:
-        os.makedirs(os.path.dirname(_path(m, count)), exist_ok=True)
-        for _ in range(DIRECTORY):
-            text = texts.text(count)
-            with open(_path(m, count), "wb") as f:
-                f.write(text)
-            written += len(text)
-            count += 1
-        stored = _content(m)
-    return count, written, stored
-
-
-def _content(m):
-    with open(m(".offload/status.json")) as f:
-        return json.load(f)["lifecycle"]["working_stored"]
-
-
-def _stored(read, ratio):
-    """What was read, and what that takes in packs."""
-    return read, read * ratio
+    """Writes files of so many bytes; returns how many, and their bytes."""
+    count = written = 0
+    while written < size:
+        if count % DIRECTORY == 0:
+            os.makedirs(os.path.dirname(_path(m, count)))
+        text = texts.text(count)
+        with open(_path(m, count), "wb") as f:
+            f.write(text)
+        written += len(text)
+        count += 1
+    return count, written
 
 
 def _compare(m, texts, numbers):
@@ -129,8 +121,6 @@ def _compare(m, texts, numbers):
     return read
 
 
-def _search(m, count, texts):
-    begin = time.perf_counter()
+def _search(m, count, written):
     run("rg", "-a", "--no-ignore", "-c", f"^result {count - 1} of", m("cache"))
-    note(f"rg took {time_text(time.perf_counter() - begin)}")
-    return sum(len(texts.text(i)) for i in range(count))
+    return written

@@ -109,6 +109,17 @@ def scale_makes_opens_and_walks_stores(case):
     assert direct["wide"]["one directory"]["rm -r"] > 0, direct
 
 
+@test(timeout=180)
+def remote_loses_nothing_and_reads_all(case):
+    small = ["--files", "200", "--mib", "4", "--rounds", "1", "--every", "200", "--idle", "0.02"]
+    bound = ["--stored", "8", "--local", "2"]
+    figures = bench(case, "remote", "restore", "idle", "bound", *small, *bound)
+    lost = figures["restore"]["rounds"][0]["lost"]
+    assert lost["files"] < lost["acknowledged"], lost
+    assert figures["idle"]["writes"] == figures["idle"]["reads"] == 0, figures["idle"]
+    assert figures["bound"]["phases"]["files at random"]["brought"] > 0, figures["bound"]
+
+
 @test
 def large_measures_memory(case):
     figures = bench(case, "large", "0.01")
