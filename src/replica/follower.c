@@ -353,7 +353,7 @@ static int go_on(struct ofs_follower *f, struct ofs_error *err)
 static void end_round(struct ofs_follower *f, int64_t began, int r, const struct ofs_error *err)
 {
 	OFS_LOCKED(&f->lock);
-	if (r < 0 && strcmp(f->status.error, err->text) != 0)
+	if (r < 0 && !f->stop && strcmp(f->status.error, err->text) != 0)
 		ofs_log(LOG_WARNING, "following: %s", err->text);
 	snprintf(f->status.error, sizeof(f->status.error), "%s", r < 0 ? err->text : "");
 	f->status.phase = r < 0 || f->lost ? OFS_REPLICATION_BEHIND : OFS_REPLICATION_CURRENT;
@@ -478,9 +478,17 @@ int ofs_follower_start(struct ofs_follower *f)
 	return r;
 }
 
+void ofs_follower_interrupt(struct ofs_follower *f)
+{
+	ofs_fetcher_cancel(f->fetcher);
+}
+
 void ofs_follower_stop(struct ofs_follower *f)
 {
-	if (!f || !f->runs)
+	if (!f)
+		return;
+	ofs_follower_interrupt(f);
+	if (!f->runs)
 		return;
 	pthread_mutex_lock(&f->lock);
 	f->stop = true;
