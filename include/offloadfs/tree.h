@@ -281,6 +281,12 @@ OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *op
 			     struct ofs_error *err, struct ofs_tree **ret);
 
 /**
+ * The tree is about to be closed: whoever waits for content that a follower does not have yet gets
+ * -EIO within a second. By any thread.
+ */
+OFS_EXPORT void ofs_tree_interrupt(struct ofs_tree *t);
+
+/**
  * Writes a checkpoint and closes; NULL is allowed. All nodes are forgotten. 0, or -errno when not
  * everything could be written: the log says what, and where it is.
  */

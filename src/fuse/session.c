@@ -20,6 +20,7 @@ struct ofs_session {
 	struct fuse_session *fuse;
 	struct ofs_signals *signals;
 	bool mounted;
+	atomic_bool serves;
 };
 
 static void on_attr_changed(void *arg, ofs_node node)
@@ -50,6 +51,8 @@ static void on_signal(void *arg)
 
 	ofs_notify_stop(s->serving.notify);
 	fuse_session_exit(s->fuse);
+	if (s->serves)
+		ofs_tree_interrupt(s->serving.tree);
 }
 
 static void log_fuse(enum fuse_log_level level, const char *fmt, va_list ap)
@@ -251,6 +254,7 @@ int ofs_session_serve(struct ofs_session *s)
 
 	if (!config)
 		return -ENOMEM;
+	s->serves = true;
 	ofs_signals_enter(s->signals);
 	r = fuse_session_loop_mt(s->fuse, config);
 	ofs_signals_leave(s->signals);

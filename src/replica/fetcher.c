@@ -98,6 +98,8 @@ static int get_object(void *arg, const struct ofs_index_object *object, uint64_t
 	struct ofs_bucket *b;
 	int r;
 
+	if (f->cancel)
+		return -ECANCELED;
 	f->brought += len;
 	r = take(f, &err, &b);
 	if (r == 0) {
@@ -111,7 +113,7 @@ static int get_object(void *arg, const struct ofs_index_object *object, uint64_t
 	}
 	if (r == 0)
 		f->bytes += len;
-	else
+	else if (r != -ECANCELED)
 		ofs_log(LOG_ERR, "content cannot be had from the remote: %s", err.text);
 	return r;
 }

@@ -42,7 +42,7 @@ struct ofs_follower {
 	struct ofs_manifest base; /* that the index is */
 	struct ofs_log_place at; /* up to where the log was applied */
 	json_t *chain; /* parts that `base.db` has; NULL: none */
-	int64_t rebased_at, looked_at; /* boot clock */
+	int64_t rebased_at, looked_at; /* wall clock: the machine may have slept */
 	uint64_t bytes; /* of the log since then */
 	bool head; /* the log ended when it was last asked for more */
 	bool lost; /* `at` is no place of the log any more */
@@ -213,7 +213,7 @@ static void take_base(struct ofs_follower *f, struct ofs_manifest *m)
 {
 	ofs_manifest_finish(&f->base);
 	f->base = ofs_steal(*m);
-	f->rebased_at = f->looked_at = ofs_clock_boot();
+	f->rebased_at = f->looked_at = ofs_clock_wall();
 	f->bytes = 0;
 }
 
@@ -293,17 +293,25 @@ static int begin_again(struct ofs_follower *f, struct ofs_error *err)
 
 /* ---- the thread */
 
+/* It may have been set back, too. */
+static bool has_passed(int64_t since, int64_t time)
+{
+	int64_t passed = ofs_clock_wall() - since;
+
+	return passed < 0 || passed > time;
+}
+
 /* Whether the manifest of the base is still there; else what it needs may be gone. */
 static int look(struct ofs_follower *f, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
 	int r;
 
-	if (ofs_clock_boot() - f->looked_at < LOOK_AFTER)
+	if (!has_passed(f->looked_at, LOOK_AFTER))
 		return 0;
 	r = ofs_manifest_read(&f->lineage, f->base.at.epoch, f->base.n, err, &m);
 	if (r == 0)
-		f->looked_at = ofs_clock_boot();
+		f->looked_at = ofs_clock_wall();
 	f->lost = f->lost || r == -ENOENT;
 	return r == -ENOENT ? 0 : r;
 }
@@ -314,7 +322,7 @@ static bool is_rebase_due(const struct ofs_follower *f, const struct ofs_link *l
 		     (f->at.epoch > f->base.at.epoch || link->checkpoint > f->base.n);
 
 	return link->kind == OFS_LINK_DATA && newer &&
-	       (f->bytes > REBASE_BYTES || ofs_clock_boot() - f->rebased_at > REBASE_AFTER);
+	       (f->bytes > REBASE_BYTES || has_passed(f->rebased_at, REBASE_AFTER));
 }
 
 /* One object of the log. -ENOENT: there is none. */
@@ -353,7 +361,7 @@ static int go_on(struct ofs_follower *f, struct ofs_error *err)
 static void end_round(struct ofs_follower *f, int64_t began, int r, const struct ofs_error *err)
 {
 	OFS_LOCKED(&f->lock);
-	if (r < 0 && strcmp(f->status.error, err->text) != 0)
+	if (r < 0 && !f->stop && strcmp(f->status.error, err->text) != 0)
 		ofs_log(LOG_WARNING, "following: %s", err->text);
 	snprintf(f->status.error, sizeof(f->status.error), "%s", r < 0 ? err->text : "");
 	f->status.phase = r < 0 || f->lost ? OFS_REPLICATION_BEHIND : OFS_REPLICATION_CURRENT;
@@ -478,9 +486,17 @@ int ofs_follower_start(struct ofs_follower *f)
 	return r;
 }
 
+void ofs_follower_interrupt(struct ofs_follower *f)
+{
+	ofs_fetcher_cancel(f->fetcher);
+}
+
 void ofs_follower_stop(struct ofs_follower *f)
 {
-	if (!f || !f->runs)
+	if (!f)
+		return;
+	ofs_follower_interrupt(f);
+	if (!f->runs)
 		return;
 	pthread_mutex_lock(&f->lock);
 	f->stop = true;

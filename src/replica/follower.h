@@ -26,7 +26,10 @@ void ofs_follower_attach(struct ofs_follower *f, struct ofs_store *s, uint64_t l
 /* Begins to ask for what is new. 0 or -errno. */
 int ofs_follower_start(struct ofs_follower *f);
 
-/* Ends that, within a second; before the store is closed. NULL is allowed, as below. */
+/* Whoever waits for content that is not on this disk gets -EIO within a second, from now on. */
+void ofs_follower_interrupt(struct ofs_follower *f);
+
+/* Ends both, within a second; before the store is closed. NULL is allowed, as below. */
 void ofs_follower_stop(struct ofs_follower *f);
 
 /* After it was closed. */

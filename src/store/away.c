@@ -213,7 +213,7 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 	mine->pack = 0;
 	pthread_cond_broadcast(&a->brought);
 	pthread_mutex_unlock(&a->lock);
-	if (r < 0)
+	if (r < 0 && r != -ECANCELED)
 		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be had back: %s",
 			loc->pack, (unsigned long long)loc->off, strerror(-r));
 	return r == 0 || r == -ENOMEM ? r : -EIO;

@@ -206,6 +206,11 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	return 0;
 }
 
+void ofs_tree_interrupt(struct ofs_tree *t)
+{
+	ofs_replicate_interrupt(t);
+}
+
 int ofs_tree_close(struct ofs_tree *t)
 {
 	int r;

@@ -13,8 +13,8 @@ YEAR = 365 * DAY
 class Clock:
     """Times are in seconds. A mount goes by it when it is started with `start`."""
 
-    def __init__(self, case):
-        self.path = case.path("clock")
+    def __init__(self, case, name="clock"):
+        self.path = case.path(name)
         self._wall = self._boot = 0
         with open(self.path, "wb") as f:
             f.write(self._bytes())

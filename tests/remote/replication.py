@@ -118,9 +118,9 @@ def wait_current(m):
 
 def wait_garbage(remote, clock, m):
     """Two hours pass, and what is garbage then is gone, or a fault came between."""
+    before = remote.requests
     clock.pass_time(2 * HOUR)
     remote.clock_offset += 2 * HOUR
-    before = remote.requests
     eventually(lambda: remote.count(kind="list", key="a/pack/*", since=before), "a sweep")
     wait_current(m)
 

@@ -62,6 +62,12 @@ int ofs_replicate_start(struct ofs_tree *t)
 			     : ofs_replicator_start(rep->replicator);
 }
 
+void ofs_replicate_interrupt(struct ofs_tree *t)
+{
+	if (t->replicate && t->replicate->follower)
+		ofs_follower_interrupt(t->replicate->follower);
+}
+
 void ofs_replicate_stop(struct ofs_tree *t)
 {
 	if (!t->replicate)

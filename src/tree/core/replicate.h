@@ -20,6 +20,9 @@ int ofs_replicate_open(struct ofs_tree *t, const char *store, const struct ofs_t
 /* Starts to send, or to ask for what is new, where the store is served. */
 int ofs_replicate_start(struct ofs_tree *t);
 
+/* As ofs_tree_interrupt(). */
+void ofs_replicate_interrupt(struct ofs_tree *t);
+
 /* Sends what is left, for a while; before the store is closed. */
 void ofs_replicate_stop(struct ofs_tree *t);
 
