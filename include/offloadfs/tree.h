@@ -205,12 +205,7 @@ struct ofs_tree_options {
 	 * on this disk: as of config.ini. NULL or "": none. Only in the background anything is sent.
 	 */
 	const char *remote;
-	/** A command that prints credentials for it; NULL or "": they are found as AWS's tools do. */
-	const char *remote_credentials;
-	/**
-	 * The absolute path of a file with the key that objects there are sealed with, or else a
-	 * command that prints it; NULL or "": they are in clear.
-	 */
+	/** A file with the key that objects there are sealed with; NULL or "": none is named. */
 	const char *replicate_key;
 	/** Milliseconds between two objects of the log there. */
 	uint32_t replicate_ms;

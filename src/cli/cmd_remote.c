@@ -62,8 +62,7 @@ static int take_access(const struct remote *rm, const char *location, struct ofs
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
 
 	ofs_config_apply(rm->config, &opts);
-	return ofs_remote_access_parse(location, opts.remote_credentials, opts.replicate_key, err,
-				       ret);
+	return ofs_remote_access_parse(location, opts.replicate_key, err, ret);
 }
 
 /* ---- add */
@@ -273,6 +272,7 @@ static int remote_verify(struct remote *rm, int argc, char **argv)
 	struct ofs_remote_verify job = {
 		.remote = &a, .progress = verify_progress, .problem = verify_problem, .arg = &v
 	};
+	json_auto_t *sum = NULL;
 	struct ofs_error err;
 	int r;
 
@@ -293,9 +293,9 @@ static int remote_verify(struct remote *rm, int argc, char **argv)
 						"bytes", (json_int_t)job.bytes, "found", v.found),
 				      "") ||
 		       v.problems;
-	ofs_text_form(stdout,
-		      json_pack("{s:I, s:I, s:I}", "files", (json_int_t)job.files, "bytes",
-				(json_int_t)job.bytes, "problems", (json_int_t)v.problems),
+	sum = json_pack("{s:I, s:I, s:I}", "files", (json_int_t)job.files, "bytes",
+			(json_int_t)job.bytes, "problems", (json_int_t)v.problems);
+	ofs_text_form(stdout, sum,
 		      "offload: {files:file}, {bytes:size} read back: {problems:problem}\n");
 	return v.problems ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
 }
@@ -387,7 +387,7 @@ const struct ofs_command ofs_cmd_remote = {
 		"  remove   fetch what is in the remote alone, and replicate no more; what\n"
 		"           is there stays\n",
 	.notes = "Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, from the\n"
-		 "command 'remote_credentials' in the store's config.ini, or from\n"
+		 "command in OFFLOAD_REMOTE_CREDENTIALS, or from\n"
 		 "~/.aws/credentials. 'offload restore URL STORE' brings a store back.\n",
 	.json = "print a JSON object",
 	.operands = OFS_OPERANDS_ANY,

@@ -3,18 +3,15 @@
 #include "cli/command.h"
 #include "cli/progress_line.h"
 #include "cli/report.h"
+#include "io/path.h"
 #include "replica/rebuild.h"
 #include "tree/config.h"
 
-static const char *credentials, *key;
+static const char *key;
 
 static const struct ofs_option options[] = {
-	OFS_TEXT(0, "credentials", "COMMAND", &credentials,
-		 "a command that prints credentials, as AWS's\n"
-		 "credential_process does"),
 	OFS_TEXT(0, "key", "FILE", &key,
-		 "the key that the objects are sealed with: an absolute\n"
-		 "path, or a command that prints it"),
+		 "with the key that the objects are sealed with"),
 	OFS_OPTIONS_END,
 };
 
@@ -24,19 +21,19 @@ static void draw(void *arg, uint64_t done, uint64_t total)
 }
 
 /* It goes on being replicated to there. */
-static int configure(const char *store, const struct ofs_remote_access *a, struct ofs_error *err)
+static int configure(const char *store, const struct ofs_remote_access *a, const char *file,
+		     struct ofs_error *err)
 {
 	OFS_FREE char *location = ofs_location_text(&a->location);
 	int r = ofs_config_store_set(store, "remote", location, err);
 
-	if (r == 0 && a->credentials)
-		r = ofs_config_store_set(store, "remote_credentials", a->credentials, err);
-	return r < 0 || !key ? r : ofs_config_store_set(store, "replicate_key", key, err);
+	return r < 0 || !file ? r : ofs_config_store_set(store, "replicate_key", file, err);
 }
 
 static int restore_run(const struct ofs_command *self, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access a = { 0 };
+	OFS_FREE char *file = key ? ofs_path_absolute(key) : NULL;
 	struct ofs_progress progress;
 	struct ofs_rebuild_settings set = { .remote = &a, .progress = draw, .arg = &progress };
 	struct ofs_error err;
@@ -44,13 +41,13 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 
 	if (argc < 2)
 		return ofs_report_usage("it needs a URL and the directory for the store");
-	r = ofs_remote_access_parse(argv[0], credentials, key, &err, &a);
+	r = ofs_remote_access_parse(argv[0], file, &err, &a);
 	ofs_progress_begin(&progress, "Fetching", NULL);
 	if (r == 0)
 		r = ofs_rebuild(argv[1], &set, &err);
 	ofs_progress_clear(&progress);
 	if (r == 0)
-		r = configure(argv[1], &a, &err);
+		r = configure(argv[1], &a, file, &err);
 	if (r < 0)
 		return ofs_report("%s", err.text);
 	ofs_report_line(stdout, "The store %s is here, and ends whoever had it; content comes when it "
@@ -61,7 +58,7 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_restore = {
 	.name = "restore",
-	.synopsis = "[--credentials COMMAND] [--key FILE] URL STORE",
+	.synopsis = "[--key FILE] URL STORE",
 	.summary = "Brings a store back that was replicated: takes it over from where it was",
 	.help = "URL is that of 'offload remote add'; STORE a directory that is empty or missing.\n"
 		"The host that has the store, if it still runs, writes no more from then on: its\n"

@@ -34,8 +34,7 @@ static int find_remote(const char *store, struct ofs_error *err, struct ofs_remo
 	if (r == 0 && (!opts.remote || !*opts.remote))
 		r = ofs_error_set(err, ENODATA, "the store '%s' has no remote", store);
 	if (r == 0)
-		r = ofs_remote_access_parse(opts.remote, opts.remote_credentials,
-					    opts.replicate_key, err, ret);
+		r = ofs_remote_access_parse(opts.remote, opts.replicate_key, err, ret);
 	ofs_config_destroy(config);
 	return r;
 }

@@ -5,9 +5,9 @@
  *
  *   name    where: io.open io.mkdir io.pread io.preadv io.pwrite io.pwritev io.datasync io.sync
  *           io.truncate io.punch io.zero io.allocate io.size io.rename io.unlink io.list,
- *           index.pwrite index.sync index.truncate (SQLite's own files), remote.put remote.get
- *           remote.list remote.delete (requests to S3: one that fails is one without an answer), or
- *           another layer's name
+ *           index.pwrite index.sync index.truncate (SQLite's own files), or another layer's
+ *           name: remote.put remote.get remote.list remote.delete (requests to S3: one that fails
+ *           is one without an answer)
  *   action  kill          SIGKILL instead of the call
  *           kill-after    the call, when it succeeds, and then SIGKILL; io.open: also when it fails
  *           short         half of a write and then SIGKILL; elsewhere the same as kill-after

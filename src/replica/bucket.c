@@ -8,17 +8,28 @@ struct ofs_bucket {
 	struct ofs_s3 *s3;
 };
 
-int ofs_remote_access_parse(const char *location, const char *credentials, const char *key,
-			    struct ofs_error *err, struct ofs_remote_access *ret)
+/* A command of the user's; NULL: none. */
+static const char *command_of(const char *variable)
+{
+	const char *text = secure_getenv(variable);
+
+	return text && *text ? text : NULL;
+}
+
+int ofs_remote_access_parse(const char *location, const char *key, struct ofs_error *err,
+			    struct ofs_remote_access *ret)
 {
 	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access remote = { 0 };
+	const char *credentials = command_of("OFFLOAD_REMOTE_CREDENTIALS");
+	const char *key_command = command_of("OFFLOAD_REPLICATE_KEY");
+	const char *file = key && *key ? key : NULL;
 	int r = ofs_location_parse(location, err, &remote.location);
 
-	if (r == 0 && key && *key)
-		r = ofs_seal_key_load(*key == '/' ? key : NULL, key, err, &remote.key);
+	if (r == 0 && (file || key_command))
+		r = ofs_seal_key_load(file, file ? NULL : key_command, err, &remote.key);
 	if (r < 0)
 		return r;
-	remote.credentials = credentials && *credentials ? ofs_strdup(credentials) : NULL;
+	remote.credentials = credentials ? ofs_strdup(credentials) : NULL;
 	*ret = ofs_steal(remote);
 	return 0;
 }

@@ -18,12 +18,13 @@ struct ofs_remote_access {
 };
 
 /*
- * `location` is a text as of ofs_location_parse(), `credentials` a command, `key` the absolute path
- * of a file or else a command (see ofs_seal_key_load()); either may be NULL or "". -EINVAL and
+ * `location` is a text as of ofs_location_parse(), `key` a file as of ofs_seal_key_load(), NULL or
+ * "". Commands are those of OFFLOAD_REMOTE_CREDENTIALS and, where no file is named,
+ * OFFLOAD_REPLICATE_KEY: the user's, and never a store's, which may be somebody else's. -EINVAL and
  * others: `err` says what is wrong.
  */
-int ofs_remote_access_parse(const char *location, const char *credentials, const char *key,
-			    struct ofs_error *err, struct ofs_remote_access *ret);
+int ofs_remote_access_parse(const char *location, const char *key, struct ofs_error *err,
+			    struct ofs_remote_access *ret);
 void ofs_remote_access_finish(struct ofs_remote_access *r);
 
 struct ofs_bucket; /* for one thread at a time */

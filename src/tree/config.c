@@ -126,10 +126,8 @@ static const struct ofs_ini_key keys[] = {
 		"An endpoint that makes vectors: http://127.0.0.1:11434/v1"),
 	TEXT("remote",
 		"Replicate to object storage: s3://BUCKET/PREFIX?endpoint=URL"),
-	TEXT("remote_credentials",
-		"A command that prints credentials for it"),
 	TEXT("replicate_key",
-		"Seal objects there: a key file, or a command"),
+		"Seal objects there with the key in this file"),
 	NUMBER("replicate_every", MS, 0, HOUR_MS, 5000, "fsync",
 		"Send what is new so often"),
 	NUMBER("local_max", MIB, 1, 1 << 30, 0, "unlimited",
@@ -327,7 +325,6 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	if (when)
 		ofs_promote_parse_when(when, &ret->promote_reads, NULL);
 	ret->remote = get_text(c, GENERAL, "remote");
-	ret->remote_credentials = get_text(c, GENERAL, "remote_credentials");
 	ret->replicate_key = get_text(c, GENERAL, "replicate_key");
 	ret->replicate_on_sync = !ofs_config_get(c, "replicate_every");
 	ret->replicate_ms = ret->replicate_on_sync ? 5000

@@ -100,7 +100,7 @@ static inline int remote_fail(struct ofs_error *err, const char *key, int r)
 
 /* ---- what stands for the library's */
 
-int ofs_remote_access_parse(const char *location, const char *credentials, const char *key,
+int ofs_remote_access_parse(const char *location, const char *key,
 			    struct ofs_error *err, struct ofs_remote_access *ret)
 {
 	*ret = (struct ofs_remote_access){ 0 };

@@ -18,7 +18,7 @@ static struct ofs_error err;
 static void init(void)
 {
 	setup();
-	cr_assert_eq(ofs_remote_access_parse("s3://b/p?endpoint=http://127.0.0.1:9", NULL, NULL,
+	cr_assert_eq(ofs_remote_access_parse("s3://b/p?endpoint=http://127.0.0.1:9", NULL,
 					     &err, &access_),
 		     0, "%s", err.text);
 	settings = (struct ofs_replicator_settings){ .store = path, .every = OFS_NS_PER_MS };

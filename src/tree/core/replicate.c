@@ -26,8 +26,7 @@ int ofs_replicate_prepare(struct ofs_tree *t, const char *store,
 	if (!opts->remote || !*opts->remote || opts->read_only)
 		return 0;
 	rep = t->replicate = ofs_alloc(sizeof(*rep));
-	r = ofs_remote_access_parse(opts->remote, opts->remote_credentials, opts->replicate_key,
-				    err, &rep->remote);
+	r = ofs_remote_access_parse(opts->remote, opts->replicate_key, err, &rep->remote);
 	if (r < 0)
 		return r;
 	rep->location = ofs_location_text(&rep->remote.location);
