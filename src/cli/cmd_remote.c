@@ -346,11 +346,8 @@ static const struct verb {
 	int operands;
 	int (*run)(struct remote *rm, int argc, char **argv);
 } verbs[] = {
-	{ "status", 0, remote_status },
-	{ "add", 1, remote_add },
-	{ "push", 0, remote_push },
-	{ "verify", 0, remote_verify },
-	{ "remove", 0, remote_remove },
+	{ "status", 0, remote_status }, { "add", 1, remote_add },	{ "push", 0, remote_push },
+	{ "verify", 0, remote_verify }, { "remove", 0, remote_remove },
 };
 
 static int remote_run(const struct ofs_command *self, int argc, char **argv)
@@ -363,7 +360,8 @@ static int remote_run(const struct ofs_command *self, int argc, char **argv)
 		if (strcmp(verbs[i].word, argv[0]) == 0)
 			verb = &verbs[i];
 	if (!verb)
-		return ofs_report_usage("'%s' is none of status, add, push, verify and remove", argv[0]);
+		return ofs_report_usage("'%s' is none of status, add, push, verify and remove",
+					argv[0]);
 	if (argc - 1 > verb->operands)
 		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->operands]);
 	if (argc && argc - 1 < verb->operands)

@@ -10,8 +10,7 @@
 static const char *key;
 
 static const struct ofs_option options[] = {
-	OFS_TEXT(0, "key", "FILE", &key,
-		 "with the key that the objects are sealed with"),
+	OFS_TEXT(0, "key", "FILE", &key, "with the key that the objects are sealed with"),
 	OFS_OPTIONS_END,
 };
 
@@ -50,8 +49,9 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 		r = configure(argv[1], &a, file, &err);
 	if (r < 0)
 		return ofs_report("%s", err.text);
-	ofs_report_line(stdout, "The store %s is here, and ends whoever had it; content comes when it "
-				"is read",
+	ofs_report_line(stdout,
+			"The store %s is here, and ends whoever had it; content comes when it "
+			"is read",
 			argv[1]);
 	return OFS_EXIT_OK;
 }

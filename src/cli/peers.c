@@ -43,9 +43,8 @@ static int peers_load(const char *store, struct peers *ret, struct ofs_error *er
 		size_t len = strcspn(word, "=");
 
 		if (word[len])
-			*ofs_append(ret->at, ret->n, ret->cap) = (struct peer){
-				ofs_strndup(word, len), ofs_strdup(word + len + 1)
-			};
+			*ofs_append(ret->at, ret->n, ret->cap) =
+				(struct peer){ ofs_strndup(word, len), ofs_strdup(word + len + 1) };
 	}
 	return r;
 }

@@ -60,8 +60,8 @@ void ofs_progress_draw(struct ofs_progress *p, uint64_t done, uint64_t total)
 	cells = width > used ? OFS_MIN(width - used, PROGRESS_BAR_MAX) : 0;
 	memset(bar, ' ', cells);
 	memset(bar, '#', cells * percent / 100);
-	snprintf(line, sizeof(line), cells ? "%s  %3u%%  [%s]%s" : "%s  %3u%%%s%s",
-		 p->doing, percent, bar, rate);
+	snprintf(line, sizeof(line), cells ? "%s  %3u%%  [%s]%s" : "%s  %3u%%%s%s", p->doing,
+		 percent, bar, rate);
 	fprintf(stderr, "\r%.*s\033[K", (int)width, line);
 	fflush(stderr);
 	p->drawn = true;

@@ -69,7 +69,8 @@ char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts)
 }
 
 /* The user's directory that `variable` names, or else `below` in HOME. */
-static int workspace_home(const char *variable, const char *below, struct ofs_error *err, char **ret)
+static int workspace_home(const char *variable, const char *below, struct ofs_error *err,
+			  char **ret)
 {
 	const char *data = getenv(variable), *home = getenv("HOME");
 
@@ -121,8 +122,7 @@ int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret
 	OFS_FREE char *data = NULL;
 	int r = workspace_home("XDG_DATA_HOME", ".local/share", err, &data);
 
-	return r < 0 ? r
-		     : workspace_place(data, strrchr(workspace, '/') + 1, workspace, err, ret);
+	return r < 0 ? r : workspace_place(data, strrchr(workspace, '/') + 1, workspace, err, ret);
 }
 
 int ofs_workspace_copy(const char *url, struct ofs_error *err, char **ret)

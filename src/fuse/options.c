@@ -178,7 +178,8 @@ int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs
 				     ret->store ? "MOUNTPOINT" : "STORE");
 	if (ret->follow && !ret->url)
 		return ofs_error_set(err, EINVAL,
-				     "option 'follow' needs a URL, " URL "BUCKET/PREFIX, for STORE");
+				     "option 'follow' needs a URL, " URL
+				     "BUCKET/PREFIX, for STORE");
 	if (ret->url && !ret->follow)
 		return ofs_error_set(err, EINVAL,
 				     "'%s' can only be followed: -o follow does that, 'offload "

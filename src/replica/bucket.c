@@ -42,8 +42,8 @@ void ofs_remote_access_finish(struct ofs_remote_access *r)
 	*r = (struct ofs_remote_access){ 0 };
 }
 
-int ofs_bucket_open(const struct ofs_remote_access *remote, int64_t timeout, const atomic_bool *cancel,
-		    struct ofs_error *err, struct ofs_bucket **ret)
+int ofs_bucket_open(const struct ofs_remote_access *remote, int64_t timeout,
+		    const atomic_bool *cancel, struct ofs_error *err, struct ofs_bucket **ret)
 {
 	const struct ofs_s3_settings set = { .location = &remote->location,
 					     .credentials_command = remote->credentials,

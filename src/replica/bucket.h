@@ -30,8 +30,8 @@ void ofs_remote_access_finish(struct ofs_remote_access *r);
 struct ofs_bucket; /* for one thread at a time */
 
 /* `remote` and `cancel` are borrowed; `timeout` is that of one request, in nanoseconds. */
-int ofs_bucket_open(const struct ofs_remote_access *remote, int64_t timeout, const atomic_bool *cancel,
-		    struct ofs_error *err, struct ofs_bucket **ret);
+int ofs_bucket_open(const struct ofs_remote_access *remote, int64_t timeout,
+		    const atomic_bool *cancel, struct ofs_error *err, struct ofs_bucket **ret);
 void ofs_bucket_close(struct ofs_bucket *b); /* NULL is allowed */
 
 /* For lists, removals, the probe and counts. */

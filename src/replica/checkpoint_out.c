@@ -10,7 +10,8 @@
 
 #define PAGE 1024u
 #define PART_RAW ((size_t)8 << 20) /* bytes of pages or drafts in one part */
-#define PACK_LEAST (UINT64_C(8) << 20) /* of frames that make an object before a checkpoint needs it */
+#define PACK_LEAST \
+	(UINT64_C(8) << 20) /* of frames that make an object before a checkpoint needs it */
 #define PACK_MOST (UINT64_C(16) << 20)
 #define SPOOL "remote/spool"
 #define LOG_MAX 512 /* objects of it that are remembered */
@@ -38,8 +39,7 @@ void ofs_checkpoint_out_begin(struct ofs_checkpoint_out *out, uint32_t epoch)
 	ofs_checkpoint_out_forget_log(out);
 }
 
-void ofs_checkpoint_out_note_log(struct ofs_checkpoint_out *out,
-				 const struct ofs_log_place *before)
+void ofs_checkpoint_out_note_log(struct ofs_checkpoint_out *out, const struct ofs_log_place *before)
 {
 	if (out->nlog == LOG_MAX)
 		memmove(out->log, out->log + 1, --out->nlog * sizeof(*out->log));
@@ -118,12 +118,12 @@ static int fill_object(struct ofs_checkpoint_out *out, const struct frame_list *
 	return 0;
 }
 
-static int send_object(struct ofs_checkpoint_out *out, struct pack_object *p,
-		       struct ofs_error *err)
+static int send_object(struct ofs_checkpoint_out *out, struct pack_object *p, struct ofs_error *err)
 {
 	OFS_FREE char *key = ofs_key_pack(out->epoch, ++out->packs);
 
 	p->object.number = out->packs;
+	out->sent++;
 	/* Its number is not used again, whatever comes of it. */
 	return ofs_bucket_create(out->lineage->bucket, key, p->bytes.data, p->bytes.len, err);
 }
@@ -270,6 +270,7 @@ static int send_parts(struct snapshot *s, json_t *chain, json_t *drafts, struct 
 		OFS_FREE uint8_t *bytes = malloc(p->len);
 		OFS_FREE char *key = ofs_key_part(out->epoch, ++out->parts);
 
+		out->sent++;
 		r = bytes ? ofs_io_pread_exact(s->spool, bytes, p->len, p->off) : -ENOMEM;
 		if (r == 0)
 			r = ofs_bucket_create(out->lineage->bucket, key, bytes, p->len, err);
@@ -286,10 +287,11 @@ static json_t *describe_object(const struct pack_object *p)
 	json_t *extents = json_array();
 
 	for (size_t i = 0; i < p->n; i++)
-		json_array_append_new(extents, json_pack("[I, I, I, I]", (json_int_t)p->extents[i].pack,
-							 (json_int_t)p->extents[i].off,
-							 (json_int_t)p->extents[i].len,
-							 (json_int_t)p->extents[i].at));
+		json_array_append_new(extents,
+				      json_pack("[I, I, I, I]", (json_int_t)p->extents[i].pack,
+						(json_int_t)p->extents[i].off,
+						(json_int_t)p->extents[i].len,
+						(json_int_t)p->extents[i].at));
 	return json_pack("{s:I, s:I, s:I, s:o}", "epoch", (json_int_t)p->object.epoch, "number",
 			 (json_int_t)p->object.number, "size", (json_int_t)p->object.size,
 			 "extents", extents);
@@ -339,8 +341,7 @@ static int send_manifest(struct ofs_checkpoint_out *out, const struct snapshot *
 {
 	json_t *manifest = json_pack(
 		"{s:s, s:I, s:s, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:I, s:O, s:O, s:O}", "kind",
-		"checkpoint",
-		"n", (json_int_t)out->newest + 1, "writer", writer, "epoch",
+		"checkpoint", "n", (json_int_t)out->newest + 1, "writer", writer, "epoch",
 		(json_int_t)at->epoch, "seq", (json_int_t)at->seq, "lsn", (json_int_t)at->lsn,
 		"log", "seq", (json_int_t)s->log.seq, "lsn", (json_int_t)s->log.lsn, "pages",
 		(json_int_t)s->snap.pages, "time", (json_int_t)ofs_clock_wall(), "chain", chain,
@@ -398,8 +399,9 @@ static void drop_log(struct ofs_checkpoint_out *out, const struct ofs_log_place 
 }
 
 /* What this manifest needs, for whoever removes garbage. */
-static void note_anchor(struct ofs_checkpoint_out *out, const struct ofs_log_place *at, json_t *drafts,
-			const struct pack_object *objects, size_t n, struct ofs_anchor *a)
+static void note_anchor(struct ofs_checkpoint_out *out, const struct ofs_log_place *at,
+			json_t *drafts, const struct pack_object *objects, size_t n,
+			struct ofs_anchor *a)
 {
 	drop_log(out, at);
 	a->at = *at;
@@ -480,7 +482,8 @@ static int take_snapshot(struct snapshot *s, struct ofs_error *err)
 					 .arg = s };
 	if (r == 0)
 		r = ofs_store_begin_snapshot(s->out->store, &s->snap);
-	return r < 0 ? ofs_error_set(err, -r, "a copy of the index cannot be made: %s", strerror(-r))
+	return r < 0 ? ofs_error_set(err, -r, "a copy of the index cannot be made: %s",
+				     strerror(-r))
 		     : 0;
 }
 

@@ -16,6 +16,7 @@ struct ofs_checkpoint_out {
 	uint32_t epoch;
 	uint32_t newest; /* manifest that was acknowledged; 0: none in this epoch */
 	uint32_t parts, packs; /* the last numbers that were given to objects */
+	_Atomic uint64_t sent; /* packs and parts; for any thread */
 	json_t *chain; /* parts that make the index of the newest manifest; NULL: none */
 	uint64_t whole, added; /* bytes of its whole copy, and of what came since */
 	uint64_t durable; /* the highest object id that a manifest in the remote knows */

@@ -53,7 +53,8 @@ char *ofs_detach_location(const char *store)
 	OFS_CLEANUP(ofs_replica_state_finish) struct ofs_replica_state st = { 0 };
 	OFS_CLOSE int dirfd = ofs_io_open(AT_FDCWD, store, O_RDONLY | O_DIRECTORY, 0);
 
-	return dirfd >= 0 && ofs_replica_state_load(dirfd, &st) == 0 ? ofs_steal(st.location) : NULL;
+	return dirfd >= 0 && ofs_replica_state_load(dirfd, &st) == 0 ? ofs_steal(st.location)
+								     : NULL;
 }
 
 int ofs_detach(const char *store, const struct ofs_remote_access *remote,

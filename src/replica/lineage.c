@@ -213,7 +213,8 @@ void ofs_lineage_expect_log(struct ofs_lineage *l, const struct ofs_log_place *a
 	}
 }
 
-struct ofs_log_place ofs_log_place_after(const struct ofs_log_place *at, const struct ofs_link *link)
+struct ofs_log_place ofs_log_place_after(const struct ofs_log_place *at,
+					 const struct ofs_link *link)
 {
 	if (link->kind == OFS_LINK_FENCE)
 		return (struct ofs_log_place){ at->epoch + 1, 0, link->to };

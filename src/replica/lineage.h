@@ -84,7 +84,8 @@ int ofs_lineage_next(struct ofs_lineage *l, const struct ofs_log_place *at, stru
 		     struct ofs_link *ret);
 
 /* The place behind an object that lies behind `at`. */
-struct ofs_log_place ofs_log_place_after(const struct ofs_log_place *at, const struct ofs_link *link);
+struct ofs_log_place ofs_log_place_after(const struct ofs_log_place *at,
+					 const struct ofs_link *link);
 
 /* What began an epoch. -ENOENT: it has no object. */
 int ofs_lineage_read_epoch(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *err,

@@ -4,7 +4,8 @@
 #include "base/thread.h"
 
 #define THREADS 8
-#define EXPECTED_MAX ((size_t)64 << 20) /* bytes of all objects, after which no further one is read */
+#define EXPECTED_MAX \
+	((size_t)64 << 20) /* bytes of all objects, after which no further one is read */
 #define KEPT_MAX ((size_t)32 << 20) /* after which an object goes when it was given */
 
 enum state {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -89,8 +90,9 @@ static int fence(struct rebuild *rb, struct ofs_error *err)
 	if (r == 0)
 		r = ofs_manifest_newest(&rb->lineage, rb->epoch, err, &m);
 	if (r < 0)
-		return r == -ENOENT ? ofs_error_set(err, ENODATA, "the remote has no checkpoint yet")
-				    : r;
+		return r == -ENOENT
+			       ? ofs_error_set(err, ENODATA, "the remote has no checkpoint yet")
+			       : r;
 	end = m.at;
 	do {
 		r = walk(rb, false, &end, err);
@@ -194,7 +196,8 @@ static int save_state(struct rebuild *rb, struct ofs_error *err)
 	rb->state.location = ofs_location_text(&rb->set->remote->location);
 	rb->state.based = true;
 	r = ofs_replica_state_save(rb->dirfd, &rb->state);
-	return r < 0 ? ofs_error_set(err, -r, "remote/state cannot be written: %s", strerror(-r)) : 0;
+	return r < 0 ? ofs_error_set(err, -r, "remote/state cannot be written: %s", strerror(-r))
+		     : 0;
 }
 
 static int move_into_place(struct rebuild *rb, const char *path, struct ofs_error *err)
@@ -213,6 +216,15 @@ static int note_any(void *arg, const char *name)
 	return 1;
 }
 
+/* A directory cannot take the place of one on which something is mounted. */
+static bool is_mountpoint(const char *path)
+{
+	OFS_FREE char *parent = ofs_format("%s/..", path);
+	struct stat st, above;
+
+	return stat(path, &st) == 0 && stat(parent, &above) == 0 && st.st_dev != above.st_dev;
+}
+
 /* Before anything is taken over. */
 static int check_target(const char *path, struct ofs_error *err)
 {
@@ -221,8 +233,13 @@ static int check_target(const char *path, struct ofs_error *err)
 	if (r > 0)
 		return ofs_error_set(err, ENOTEMPTY,
 				     "'%s' is not empty: name a directory that is, or none", path);
-	return r == 0 || r == -ENOENT ? 0
-				      : ofs_error_set(err, -r, "'%s': %s", path, strerror(-r));
+	if (r < 0 && r != -ENOENT)
+		return ofs_error_set(err, -r, "'%s': %s", path, strerror(-r));
+	if (is_mountpoint(path))
+		return ofs_error_set(err, EBUSY,
+				     "'%s' is a mountpoint: name a directory in it, or another one",
+				     path);
+	return 0;
 }
 
 int ofs_rebuild(const char *path, const struct ofs_rebuild_settings *set, struct ofs_error *err)

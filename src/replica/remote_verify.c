@@ -42,7 +42,8 @@ static int read_all(struct ofs_remote_verify *v, const char *dir, struct ofs_fol
 	if (r == 0)
 		r = ofs_store_bring_all(s, on_progress, on_problem, v);
 	if (r < 0)
-		ofs_error_set(err, -r, "the index of the checkpoint cannot be read: %s", strerror(-r));
+		ofs_error_set(err, -r, "the index of the checkpoint cannot be read: %s",
+			      strerror(-r));
 	v->files = r < 0 ? 0 : stats.files;
 	ofs_store_close(s);
 	return r;

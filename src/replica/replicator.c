@@ -14,7 +14,7 @@
 
 #define TIMEOUT (60 * OFS_NS_PER_S) /* of one request */
 #define SYNC_TIMEOUT (30 * OFS_NS_PER_S) /* of an fsync that waits for the remote */
-#define ROOM_TIMEOUT (10 * OFS_NS_PER_S) /* of the sealer, while packs take too much of this disk */
+#define ROOM_TIMEOUT TIMEOUT /* of the sealer, after which nothing was sent that makes room */
 #define TOGETHER (OFS_NS_PER_S / 2) /* what is logged so soon after the first change goes with it */
 #define IDLE_MAX (600 * OFS_NS_PER_S) /* then it is looked whether there is garbage */
 #define LAST_CHANCE (3 * OFS_NS_PER_S)
@@ -47,7 +47,8 @@ struct ofs_replicator {
 	bool connected;
 	unsigned int objects; /* of the log since the last checkpoint */
 	uint64_t bytes; /* likewise */
-	struct ofs_buf unsettled; /* an object of the log of which it is not known whether it is there */
+	struct ofs_buf
+		unsettled; /* an object of the log of which it is not known whether it is there */
 	struct ofs_link unsettled_link;
 
 	pthread_mutex_t lock; /* guards what follows */
@@ -69,12 +70,11 @@ struct ofs_replicator {
 	struct ofs_replication_status status;
 };
 
-/* See ofs_store_bound_packs(): waits until the thread has tried to make room. */
+/* See ofs_store_bound_packs(): waits until the thread has made room, or cannot. */
 static void make_room(void *arg)
 {
 	struct ofs_replicator *rp = arg;
-	int64_t until = ofs_clock_monotonic() + ROOM_TIMEOUT;
-	uint64_t rounds;
+	uint64_t rounds, sent;
 
 	OFS_LOCKED(&rp->lock);
 	if (!rp->runs || rp->status.phase != OFS_REPLICATION_CURRENT)
@@ -84,9 +84,13 @@ static void make_room(void *arg)
 	pthread_cond_signal(&rp->wake);
 	/* The round that is under way may have begun before. */
 	while (rp->rounds < rounds + 2 && rp->crowded && !rp->stop && !rp->failure &&
-	       rp->outcome == 0)
-		if (!ofs_cond_wait_until(&rp->done, &rp->lock, until))
+	       rp->outcome == 0) {
+		sent = rp->out.sent;
+		if (!ofs_cond_wait_until(&rp->done, &rp->lock,
+					 ofs_clock_monotonic() + ROOM_TIMEOUT) &&
+		    sent == rp->out.sent)
 			return;
+	}
 }
 
 /* ---- the log */
@@ -146,7 +150,8 @@ static int send_log(struct ofs_replicator *rp, ofs_lsn lsn, struct ofs_error *er
 	int r = rp->unsettled.len ? settle_log(rp, err) : 0;
 
 	while (r == 0 && rp->state.at.lsn < lsn && !rp->cancel) {
-		OFS_CLEANUP(ofs_link_finish) struct ofs_link link = {
+		OFS_CLEANUP(ofs_link_finish)
+		struct ofs_link link = {
 			.kind = OFS_LINK_DATA,
 			.from = rp->state.at.lsn,
 			.checkpoint = rp->out.newest,
@@ -215,7 +220,8 @@ static int send_checkpoint(struct ofs_replicator *rp,
 		return 0;
 	/* The place that is saved must not become garbage. */
 	ofs_garbage_finish(&rp->out.garbage);
-	return ofs_error_set(err, -r, "remote/state in the store cannot be written: %s", strerror(-r));
+	return ofs_error_set(err, -r, "remote/state in the store cannot be written: %s",
+			     strerror(-r));
 }
 
 /* What the log lacks, or never had, is sent as a checkpoint; the log goes on behind it. */
@@ -250,8 +256,8 @@ static int send_all(struct ofs_replicator *rp, bool checkpoint, struct ofs_error
 	} else if (r == 0) {
 		r = ofs_checkpoint_out_frames(&rp->out, err);
 	}
-	if (r == 0 && (checkpoint || rp->objects >= CHECKPOINT_OBJECTS ||
-		       rp->bytes >= CHECKPOINT_BYTES))
+	if (r == 0 &&
+	    (checkpoint || rp->objects >= CHECKPOINT_OBJECTS || rp->bytes >= CHECKPOINT_BYTES))
 		r = send_checkpoint(rp, send_log_to, &lsn, err);
 	if (r == 0)
 		r = ofs_garbage_sweep(&rp->out.garbage, &rp->lineage, err);
@@ -260,9 +266,9 @@ static int send_all(struct ofs_replicator *rp, bool checkpoint, struct ofs_error
 
 static int connect_remote(struct ofs_replicator *rp, struct ofs_error *err)
 {
-	int r = rp->lineage.bucket
-			? 0
-			: ofs_bucket_open(rp->remote, TIMEOUT, &rp->cancel, err, &rp->lineage.bucket);
+	int r = rp->lineage.bucket ? 0
+				   : ofs_bucket_open(rp->remote, TIMEOUT, &rp->cancel, err,
+						     &rp->lineage.bucket);
 
 	if (r == 0)
 		r = ofs_s3_probe(ofs_bucket_s3(rp->lineage.bucket), err);
@@ -307,11 +313,11 @@ static void end_round(struct ofs_replicator *rp, const struct round *round, int 
 		ofs_log(LOG_NOTICE, "replication: the remote is up to date again");
 	snprintf(rp->status.error, sizeof(rp->status.error), "%s", r < 0 ? err->text : "");
 	rp->failure = is_final(r) ? r : 0;
-	rp->status.phase = r == 0		? OFS_REPLICATION_CURRENT
-			   : r == -ESTALE	? OFS_REPLICATION_DEPOSED
-			   : r == -EOPNOTSUPP	? OFS_REPLICATION_REFUSED
-			   : rp->connected	? OFS_REPLICATION_BEHIND
-						: OFS_REPLICATION_CONNECTING;
+	rp->status.phase = r == 0	      ? OFS_REPLICATION_CURRENT
+			   : r == -ESTALE     ? OFS_REPLICATION_DEPOSED
+			   : r == -EOPNOTSUPP ? OFS_REPLICATION_REFUSED
+			   : rp->connected    ? OFS_REPLICATION_BEHIND
+					      : OFS_REPLICATION_CONNECTING;
 	if (r == 0) {
 		rp->status.complete_at = round->began;
 		rp->status.pushes = round->pushes;
@@ -607,12 +613,9 @@ void ofs_replicator_status(struct ofs_replicator *rp, struct ofs_replication_sta
 const char *ofs_replication_phase_name(enum ofs_replication_phase phase)
 {
 	static const char *const names[] = {
-		[OFS_REPLICATION_OFF] = "off",
-		[OFS_REPLICATION_CONNECTING] = "connecting",
-		[OFS_REPLICATION_CURRENT] = "current",
-		[OFS_REPLICATION_BEHIND] = "behind",
-		[OFS_REPLICATION_DEPOSED] = "deposed",
-		[OFS_REPLICATION_REFUSED] = "refused",
+		[OFS_REPLICATION_OFF] = "off",	       [OFS_REPLICATION_CONNECTING] = "connecting",
+		[OFS_REPLICATION_CURRENT] = "current", [OFS_REPLICATION_BEHIND] = "behind",
+		[OFS_REPLICATION_DEPOSED] = "deposed", [OFS_REPLICATION_REFUSED] = "refused",
 	};
 
 	return names[phase];

@@ -58,7 +58,8 @@ struct ofs_replication_status {
 	uint64_t pushes; /* that were done */
 	uint64_t writes, reads; /* requests since the start */
 	uint64_t brought; /* bytes of content that came back */
-	uint64_t local, local_max; /* bytes of packs on this disk, when last looked at; 0: not bounded */
+	uint64_t local,
+		local_max; /* bytes of packs on this disk, when last looked at; 0: not bounded */
 	char error[256]; /* why the last round failed; "": it did not */
 };
 

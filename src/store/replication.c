@@ -26,8 +26,7 @@ void ofs_store_set_room(struct ofs_store *s, void (*room)(void *arg))
 	s->away.room = room;
 }
 
-void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(void *arg),
-			   void *arg)
+void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(void *arg), void *arg)
 {
 	s->crowded = crowded;
 	s->crowded_arg = arg;
@@ -291,10 +290,9 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 	return r == 0 && ofs_store_copy_frame(s, f, &buf) < 0 ? -EIO : r;
 }
 
-int ofs_store_bring_all(struct ofs_store *s,
-			void (*progress)(void *arg, uint64_t done, uint64_t total),
-			void (*problem)(void *arg, const struct ofs_index_object *object, int error),
-			void *arg)
+int ofs_store_bring_all(
+	struct ofs_store *s, void (*progress)(void *arg, uint64_t done, uint64_t total),
+	void (*problem)(void *arg, const struct ofs_index_object *object, int error), void *arg)
 {
 	struct ofs_index_frame f = { 0 };
 	struct ofs_index_object object = { 0 };

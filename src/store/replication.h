@@ -53,10 +53,9 @@ void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(vo
  * have and does not, with why; without it that is an error. What is damaged here and in no object is
  * none of its business.
  */
-int ofs_store_bring_all(struct ofs_store *s,
-			void (*progress)(void *arg, uint64_t done, uint64_t total),
-			void (*problem)(void *arg, const struct ofs_index_object *object, int error),
-			void *arg);
+int ofs_store_bring_all(
+	struct ofs_store *s, void (*progress)(void *arg, uint64_t done, uint64_t total),
+	void (*problem)(void *arg, const struct ofs_index_object *object, int error), void *arg);
 
 /*
  * Forgets all objects, once what was brought is durable: content that is not here is lost, and

@@ -145,15 +145,18 @@ def _report(taken):
                 },
             }
             result.setdefault(work, {})[name] = each
+            best = min(sum(r["times"]) for r in rounds) / min(sum(r["times"]) for r in base)
+            each["best"] = best
             spread = f" ({min(ratios):.2f} to {max(ratios):.2f})" if name != ALONE else ""
             rows.append(
                 [f"{work}, {name}", time_text(each["seconds"]), ratio_text(each["ratio"]) + spread]
+                + [ratio_text(best)]
                 + [time_text(each["median"]), time_text(p99), ratio_text(each["p99_ratio"])]
                 + [f"{each[key]:.2f} s" for key in ("cpu", "cpu_replicator", "cpu_gateway")]
                 + [f"{each['writes']:.0f}"]
             )
     table(
-        ["", "time", "ratio", "median", "p99", "ratio", "cpu: daemon", "replicator"]
+        ["", "time", "ratio", "of the best", "median", "p99", "ratio", "cpu: daemon", "replicator"]
         + ["service", "writes"],
         rows,
     )

@@ -175,11 +175,13 @@ def push(m):
 
 def wait_until(condition, what, bound=600):
     deadline = time.monotonic() + bound
-    while not condition():
+    while True:
+        # The report on a store stays as it is for a while, and while somebody looks at it.
+        time.sleep(1.2)
+        if condition():
+            return
         if time.monotonic() > deadline:
             raise Failure(f"not within {bound} s: {what}")
-        # The report on a store stays as it is while somebody looks at it all the time.
-        time.sleep(1.2)
 
 
 def is_sealed(m):

@@ -391,7 +391,7 @@ def while_another_host_works_it_asks_as_rarely(case):
                 eventually(lambda: f.requests(before) >= passed // 4, "it asks")
                 passed += seconds
         seconds = passed + time.monotonic() - began
-        assert passed / 4 < f.requests(before) <= seconds / 2, (f.requests(before), seconds)
+        assert passed / 8 < f.requests(before) <= seconds / 2, (f.requests(before), seconds)
         shows(f, m)
 
 
@@ -510,6 +510,10 @@ def a_gap_of_the_log_is_passed(case):
 def while_the_remote_is_away_all_that_is_here_is_read(case, how):
     with followed(case, SEAL_SOON) as (remote, m, f, clock):
         push(m)
+        # In an object of its own, so that it does not come with another file.
+        m.make("cache/web/far", noise(3 * MIB, 9))
+        m.wait_sealed(m("cache/web/far"))
+        push(m)
         f.remount()
         want = noise(3 * MIB, 1)
         same(read(f("cache/shell/large")), want)
@@ -523,7 +527,7 @@ def while_the_remote_is_away_all_that_is_here_is_read(case, how):
         assert not os.path.exists(f("cache/shell/late"))
         if how == "refuse":
             with raises(errno.EIO):
-                read(f("cache/web/text"))
+                read(f("cache/web/far"))
             said = wait_state(f, "behind")
             assert said["error"] and said["complete_until"] <= complete, said
         remote.up()
