@@ -16,7 +16,8 @@ from remote_service import (
 HELD = 256 * MIB  # of the log, for a remote that is away
 AIM = 1.1
 SIZE, PAUSE = 64 * KIB, 0.008  # an hour of an agent in a minute, and more than is held
-TURNS = 2
+THERE = 300  # at most so many seconds between the outages
+LONG = 600  # an outage from which on one is enough, at the pace that writes as much as one of LONG
 
 
 def add_arguments(parser):
@@ -26,23 +27,27 @@ def add_arguments(parser):
 def measure(what, place, kind, options):
     if kind is not S3:
         raise Failure("'away' ends and starts the service, and needs --s3")
-    heading(f"away: {TURNS} times {options.away:g} s there and {options.away:g} s away, under load")
+    turns, there_for = 1 if options.away > LONG else 2, min(options.away, THERE)
+    pause = PAUSE * max(1, options.away / LONG)
+    heading(
+        f"away: {turns} times {options.away:g} s, {there_for:g} s there before and after, under load"
+    )
     store = place.path("store")
     with service(place, kind) as s:
         add_remote(store, "away")
         m = place.daemon(store, options=("replicate_every=1000", "gc_interval=86400000"))
         push(m)
         phases, catching_up, sent, journal, agents = [], [], [], {True: 0, False: 0}, []
-        for n in range(2 * TURNS):
+        for n in range(2 * turns + 1):
             there = n % 2 == 0
             if there:
                 wait_until(lambda: is_complete(m), "the store rests")
             else:
                 s.down()
             note(f"the remote is {'there' if there else 'away'}")
-            agent = Agent(m, place.path("agent.log"), f"phase-{n}", PAUSE, SIZE)
+            agent = Agent(m, place.path("agent.log"), f"phase-{n}", pause, SIZE)
             with Watch(0.1, journal=lambda: _usage(store, "journal")) as watch:
-                time.sleep(options.away)
+                time.sleep(there_for if there else options.away)
             noted = agent.stop()
             agents.append((f"phase-{n}", noted))
             phases.append((there, noted))
