@@ -314,12 +314,10 @@ static void check_context(struct store *s)
 		ofs_found(OFS_FINE, "context", "context.ini is valid");
 }
 
-/* Returns how large the journal may become. */
-static uint64_t check_config(struct store *s)
+/* Reads it, too. */
+static void check_config(struct store *s, struct ofs_config *config)
 {
-	struct ofs_config *config = ofs_config_create();
 	struct ofs_error err;
-	uint64_t journal_max;
 
 	if (ofs_config_load_store(config, s->path, &err) < 0)
 		ofs_found(OFS_PROBLEM, "config",
@@ -331,9 +329,6 @@ static uint64_t check_config(struct store *s)
 			  faccessat(s->dirfd, "config.ini", F_OK, 0) == 0
 				  ? "config.ini is valid"
 				  : "no config.ini: all defaults");
-	journal_max = ofs_config_get(config, "journal_max") * MIB;
-	ofs_config_destroy(config);
-	return journal_max;
 }
 
 /* ---- where it lies */
@@ -501,17 +496,19 @@ void ofs_check_store(const char *store, bool mounted)
 	struct store s = { .path = store, .word = word, .dirfd = -1, .mounted = mounted };
 
 	if (check_directory(&s)) {
-		uint64_t journal_max;
+		struct ofs_config *config = ofs_config_create();
 
 		check_modes(&s);
 		check_lock(&s);
 		check_format(&s);
-		journal_max = check_config(&s);
+		check_config(&s, config);
 		check_context(&s);
 		check_space(&s);
 		check_filesystem(&s);
-		check_journal(&s, journal_max);
+		check_journal(&s, ofs_config_get(config, "journal_max") * MIB);
 		check_search(&s);
+		ofs_check_choices(s.dirfd, config);
+		ofs_config_destroy(config);
 	}
 	ofs_io_close(&s.dirfd);
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <offloadfs/config.h>
+
 #include "base/clock.h"
 
 enum ofs_state {
@@ -43,6 +45,9 @@ void ofs_check_machine(bool mounted);
 
 /* The store in the directory `store`, in use or not; `mounted`: a daemon serves it. */
 void ofs_check_store(const char *store, bool mounted);
+
+/* What would make a store faster or safer; `dirfd` is its directory. */
+void ofs_check_choices(int dirfd, const struct ofs_config *config);
 
 /* Programs that make life easier. */
 void ofs_check_tools(void);

@@ -127,6 +127,38 @@ static void check_status(const json_t *status)
 		ofs_found(OFS_WARNING, "state", "%s\n-> offload verify", warning);
 }
 
+/* An upgrade changes nothing before the next mount. */
+static void check_version(const json_t *status)
+{
+	const char *version = json_string_value(json_object_get(status, "version"));
+
+	if (version && strcmp(version, OFS_VERSION) != 0)
+		ofs_found(
+			OFS_NOTE, "version",
+			"the daemon that serves it is of version %s, and this tool of " OFS_VERSION
+			"\n-> offload down, then offload up",
+			version);
+}
+
+static void check_replication(const json_t *status)
+{
+	const json_t *remote = json_object_get(status, "remote");
+	const char *state = json_string_value(json_object_get(remote, "state"));
+	const char *error = json_string_value(json_object_get(remote, "error"));
+
+	if (!state)
+		return;
+	if (strcmp(state, "deposed") == 0)
+		ofs_found(
+			OFS_PROBLEM, "remote",
+			"another host has taken the store over: nothing more can be written here\n"
+			"-> offload salvage keeps what that host lacks; work goes on there");
+	else if (error)
+		ofs_found(OFS_WARNING, "remote", "%s: %s\n-> offload remote status", state, error);
+	else
+		ofs_found(OFS_FINE, "remote", "%s", state);
+}
+
 static void check_mount(struct doctor *d)
 {
 	const struct ofs_target *t = &d->target;
@@ -149,8 +181,11 @@ static void check_mount(struct doctor *d)
 		tell_mount(d, i - 1, OFS_PROBLEM, "mount");
 	else
 		ofs_found(OFS_FINE, "mount", "%s (store %s)", t->mountpoint, t->store);
-	if (i > 0)
+	if (i > 0) {
 		check_status(d->status[i - 1]);
+		check_version(d->status[i - 1]);
+		check_replication(d->status[i - 1]);
+	}
 }
 
 /* Those that are not the one in question. */
@@ -367,7 +402,8 @@ const struct ofs_command ofs_cmd_doctor = {
 	.summary = "Checks the machine, the mount and the store, and says what to do",
 	.help = "Looks at kernel, /dev/fuse, the daemon, FUSE over io_uring, fusermount3,\n"
 		"mounts whose daemon is dead, its state, and the store: rights, lock, format,\n"
-		"config.ini, room. Changes nothing, and needs neither a mount nor a store.\n",
+		"config.ini, room; and at what would make it faster or safer here. Changes\n"
+		"nothing, and needs neither a mount nor a store.\n",
 	.notes = "Each line starts with ok, note, warning or problem. Exits with 0 when there\n"
 		 "is no problem, with 1 when there is, with 2 when it could not look.\n",
 	.json = "print a JSON object: checks (name, state, found, advice)\n"

@@ -99,7 +99,7 @@ def check_text(text, checks, ours):
         each[:] = [
             t
             for t in each
-            if t[1] not in making | {"wake-ups"} and (t[1] not in ("others", "space") or ours in t[2])
+            if t[1] not in making | {"wake-ups", "sync"} and (t[1] not in ("others", "space") or ours in t[2])
         ]
     assert told == expected, f"{told}\n{expected}"
     assert re.match(r"offload: (no problems|\d+ problems?)", last), last
@@ -166,6 +166,20 @@ def a_store_at_rest(case):
     expect(found, "lock", "ok", "nobody")
     expect(found, "store", "ok", case.store)
     check_store(case)
+
+
+@test
+def what_would_be_faster_or_safer(case):
+    make_store(case)
+    found = doctor(case, case.store)
+    expect(found, "copies", "note", "this disk alone", "offload remote add")
+    expect(found, "scrub", "ok")
+    assert re.search(r"\d ms to make 4 KiB durable", found["sync"]["found"]), found
+    with open(os.path.join(case.store, "config.ini"), "w") as f:
+        f.write("scrub = never\nremote = s3://bucket/prefix\n")
+    found = doctor(case, case.store)
+    expect(found, "copies", "ok", "s3://bucket/prefix")
+    expect(found, "scrub", "note", "remove scrub = never")
 
 
 @test
