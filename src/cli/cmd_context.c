@@ -20,7 +20,7 @@ static const struct ofs_option options[] = {
 	OFS_TEXT(0, "chat", "ID", &manage.chat_id,
 		 "the chat, as whose task it is stored (tasks/ID/context;\n"
 		 "default: OFFLOAD_TASK)"),
-	OFS_TEXT(0, "store-dir", "DIR", &manage.store_dir,
+	OFS_TEXT(0, "store-dir", "PATH", &manage.store_dir,
 		 "another directory in the tree for that"),
 	OFS_COUNT(0, "keep", "N", &manage.keep, "messages", INT64_MAX,
 		  "results (compact: 1) or messages (compress: 2, auto: 6) that stay"),

@@ -32,7 +32,7 @@ static bool yes, print;
 
 static const char *const forms[] = { [OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL };
 static const struct ofs_option options[] = {
-	OFS_TEXT('t', "task", "NAME", &task,
+	OFS_TEXT('t', "task", "TASK", &task,
 		 "the task that outputs belong to (default: session, which is\n"
 		 "that of the chat; where an event names none: OFFLOAD_TASK)"),
 	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX - 1,
@@ -445,16 +445,16 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_hook = {
 	.name = "hook",
-	.synopsis = "AGENT [OPTION...] < EVENT\n"
-		    "       offload hook install [AGENT] [--project | --local | --user] [--yes]\n"
-		    "       offload hook uninstall [AGENT] [--project | --local | --user] [--yes]",
+	.synopsis = "HARNESS [OPTION...] < EVENT\n"
+		    "       offload hook install [HARNESS] [--project | --local | --user] [--yes]\n"
+		    "       offload hook uninstall [HARNESS] [--project | --local | --user] [--yes]",
 	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
-	.help = "AGENT is claude-code, codex, gemini or opencode. Run by the agent, it reads an event: a\n"
+	.help = "HARNESS is claude-code, codex, gemini or opencode. Run by the agent, it reads an event: a\n"
 		"long output is stored and answered with its pointer, and where nothing is to\n"
 		"change nothing is printed. install writes the entry into the agent's settings\n"
 		"for the project or the user (.claude/settings.json, .codex/hooks.json,\n"
 		".gemini/settings.json; for opencode a plugin in .opencode/plugin); it shows it\n"
-		"and asks first. uninstall takes it out again. Without AGENT they are for those\n"
+		"and asks first. uninstall takes it out again. Without HARNESS they are for those\n"
 		"that are here.\n",
 	.options = options,
 	.parses = true,

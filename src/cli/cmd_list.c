@@ -480,9 +480,9 @@ static int list_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_list = {
 	.name = "list",
-	.synopsis = "[OPTION...] [PATTERN...]",
+	.synopsis = "[OPTION...] [PATH|PATTERN...]",
 	.summary = "Lists what is stored: refs, sizes, tokens, how long it stays",
-	.help = "PATTERN is a path in the tree, or a shell's pattern of paths; of a folder all that\n"
+	.help = "PATH is one in the tree, PATTERN a shell's pattern of paths; of a folder all that\n"
 		"is in it is listed: tasks/T, 'persistent/notes/*'. Without one everything is.\n"
 		"Each line has the ref, size, tokens (estimated), how long ago it was last used,\n"
 		"what becomes of it (kept; live: its task needs it; how much of its time is left;\n"

@@ -30,8 +30,8 @@ static const struct ofs_option options[] = {
 	OFS_COUNT('n', "lines", "N", &count, "lines", COUNT_MAX,
 		  "the newest N (default: 100; with --since, all)"),
 	OFS_TEXT(0, "since", "AGE", &since, "those of the last 7d, 12h or 30m"),
-	OFS_TEXT(0, "task", "T", &task, "those of a task"),
-	OFS_CHOICE(0, "event", "E", &event, "kind of event", events,
+	OFS_TEXT(0, "task", "TASK", &task, "those of a task"),
+	OFS_CHOICE(0, "event", "EVENT", &event, "kind of event", events,
 		   "those of one kind: offload, rewrite, promote, archive, demote,\n"
 		   "move, expire, evict, repair, task-end, task-reopen, agent-end,\n"
 		   "agent-reopen, agent-remove, lost"),
@@ -214,7 +214,7 @@ static int log_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_log = {
 	.name = "log",
-	.synopsis = "[--follow] [--task T] [--event E] [-n N] [--since AGE] [--json]",
+	.synopsis = "[--follow] [--task TASK] [--event EVENT] [-n N] [--since AGE] [--json]",
 	.summary = "Tells what became of files: offloaded, moved, expired, removed",
 	.help = "One line each: time (UTC), event, ref, path, sizes, cause.\n",
 	.options = options,

@@ -21,7 +21,7 @@ static const char *task;
 static bool user, project, yes, print;
 
 static const struct ofs_option options[] = {
-	OFS_TEXT('t', "task", "NAME", &task,
+	OFS_TEXT('t', "task", "TASK", &task,
 		 "the task of what is stored, where a call names none\n"
 		 "(default: OFFLOAD_TASK)"),
 	OFS_FLAG(0, "project", &project,
@@ -321,15 +321,15 @@ static int mcp_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_mcp = {
 	.name = "mcp",
-	.synopsis = "[--task NAME]\n"
-		    "       offload mcp install AGENT [--project | --user] [--print] [--yes]\n"
-		    "       offload mcp uninstall AGENT [--project | --user] [--yes]",
+	.synopsis = "[--task TASK]\n"
+		    "       offload mcp install CLIENT [--project | --user] [--print] [--yes]\n"
+		    "       offload mcp uninstall CLIENT [--project | --user] [--yes]",
 	.summary = "Serves the tree to an agent over the Model Context Protocol",
 	.help = "Run by the agent, it reads messages on standard input and answers on standard\n"
-		"output, until its input ends. install adds it to the settings of AGENT, which is\n"
+		"output, until its input ends. install adds it to the settings of CLIENT, which is\n"
 		"claude-code, codex, opencode, gemini, vscode or cursor; it shows the entry and\n"
 		"asks first. uninstall takes it out again. There, too, --dir, --store, --agent and\n"
-		"--task say which tree it is to serve; without AGENT, --agent names the agent.\n",
+		"--task say which tree it is to serve; without CLIENT, --agent names it.\n",
 	.options = options,
 	.operands = 2,
 	.run = mcp_run,

@@ -21,7 +21,7 @@ static bool allow_remote;
 static uint64_t timeout_s = 30, idle_s = 30, connections = 512, body_mib = 64;
 
 static const struct ofs_option options[] = {
-	OFS_TEXT(0, "socket", "PATH", &socket_path,
+	OFS_TEXT(0, "socket", "FILE", &socket_path,
 		 "a Unix socket, for its owner alone (default: one in\n"
 		 "$XDG_RUNTIME_DIR/offloadfs, unless --listen is given)"),
 	OFS_TEXT(0, "listen", "ADDRESS:PORT", &listen_address,
@@ -77,7 +77,7 @@ static int add_unix(struct serving *s, struct ofs_error *err)
 	if (!path)
 		return ofs_error_set(err, ENOENT,
 				     "there is no place for a socket: set "
-				     "XDG_RUNTIME_DIR, or give --socket PATH");
+				     "XDG_RUNTIME_DIR, or give --socket FILE");
 	r = ofs_listener_unix(path, err, &s->listeners[s->n]);
 	s->n += r == 0;
 	return r;
@@ -236,7 +236,7 @@ static int serve_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_serve = {
 	.name = "serve",
-	.synopsis = "[--socket PATH] [--listen 127.0.0.1:PORT]",
+	.synopsis = "[--socket FILE] [--listen 127.0.0.1:PORT]",
 	.summary = "Serves the tree over HTTP: to programs, and as a page to a browser",
 	.help = "Over a Unix socket its owner is known; over TCP clients need the token, which\n"
 		"is printed once, as the address of the page, and kept in a file. The server\n"

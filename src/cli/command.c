@@ -8,7 +8,6 @@
 #include "cli/report.h"
 #include "client/naming.h"
 
-#define OPTIONS_MAX 32 /* of one command */
 #define HELP_COLUMN 26
 #define LONG_FIRST 256 /* what getopt_long() gives for the first of the table */
 
@@ -32,36 +31,46 @@ static const struct ofs_option common[] = {
 
 /* The options of a command, and as getopt_long() wants them. */
 struct parser {
-	const struct ofs_option *options[OPTIONS_MAX];
+	const struct ofs_option *options[OFS_OPTIONS_MAX];
 	size_t n;
-	struct option longs[OPTIONS_MAX + 1];
-	char shorts[2 * OPTIONS_MAX + 4];
+	struct option longs[OFS_OPTIONS_MAX + 1];
+	char shorts[2 * OFS_OPTIONS_MAX + 4];
 };
 
-static void add_options(struct parser *p, const struct ofs_option *o, bool json)
+static size_t add_options(const struct ofs_option *o, bool json, size_t n,
+			  const struct ofs_option *ret[OFS_OPTIONS_MAX])
 {
-	char *end = p->shorts + strlen(p->shorts);
+	for (; o && o->kind != OFS_OPTION_END; o++)
+		if (o->kind != OFS_OPTION_JSON || json)
+			ret[n++] = o;
+	return n;
+}
 
-	for (; o && o->kind != OFS_OPTION_END; o++) {
-		if (o->kind == OFS_OPTION_JSON && !json)
-			continue;
-		p->options[p->n] = o;
-		p->longs[p->n] = (struct option){ o->name,
-						  o->value ? required_argument : no_argument, NULL,
-						  LONG_FIRST + (int)p->n };
-		p->n++;
-		if (o->letter)
-			end += sprintf(end, o->value ? "%c:" : "%c", o->letter);
-	}
+size_t ofs_command_options(const struct ofs_command *self,
+			   const struct ofs_option *ret[OFS_OPTIONS_MAX])
+{
+	size_t n = add_options(self->options, true, 0, ret);
+
+	return add_options(common, self->json != NULL, n, ret);
 }
 
 static void make_parser(const struct ofs_command *self, struct parser *ret)
 {
-	*ret = (struct parser){ .n = 0 };
+	char *end;
+
+	*ret = (struct parser){ 0 };
 	/* '+': the first operand ends them. ':' tells of a missing value. */
-	strcpy(ret->shorts, self->wraps ? "+:" : ":");
-	add_options(ret, self->options, true);
-	add_options(ret, common, self->json != NULL);
+	end = stpcpy(ret->shorts, self->wraps ? "+:" : ":");
+	ret->n = ofs_command_options(self, ret->options);
+	for (size_t i = 0; i < ret->n; i++) {
+		const struct ofs_option *o = ret->options[i];
+
+		ret->longs[i] = (struct option){ o->name,
+						 o->value ? required_argument : no_argument, NULL,
+						 LONG_FIRST + (int)i };
+		if (o->letter)
+			end += sprintf(end, o->value ? "%c:" : "%c", o->letter);
+	}
 }
 
 /* ---- help */
@@ -81,16 +90,21 @@ static void print_option(const struct ofs_option *o, const char *text)
 	}
 }
 
+const char *ofs_command_option_text(const struct ofs_command *self, const struct ofs_option *o)
+{
+	return o->text ? o->text : self->json;
+}
+
 void ofs_command_print_help(const struct ofs_command *self)
 {
-	struct parser p;
+	const struct ofs_option *options[OFS_OPTIONS_MAX];
+	size_t n = ofs_command_options(self, options);
 
-	make_parser(self, &p);
 	printf("usage: offload %s %s\n\n%s.\n\n", self->name, self->synopsis, self->summary);
 	if (self->help)
 		printf("%s\n", self->help);
-	for (size_t i = 0; i < p.n; i++)
-		print_option(p.options[i], p.options[i]->text ? p.options[i]->text : self->json);
+	for (size_t i = 0; i < n; i++)
+		print_option(options[i], ofs_command_option_text(self, options[i]));
 	if (self->notes)
 		printf("\n%s", self->notes);
 }

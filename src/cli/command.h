@@ -58,9 +58,16 @@ struct ofs_option {
 
 #define OFS_OPERANDS_ANY INT_MAX
 
+#define OFS_OPTIONS_MAX 32 /* of one command */
+
 struct ofs_command {
 	const char *name;
-	const char *synopsis; /* what follows the name */
+	/*
+	 * What follows the name: words in lower case are typed as they are; those in capitals are
+	 * placeholders, which say what is completed there (candidates.h), as `value` of an option
+	 * does. Forms are parted by " | " or a further line.
+	 */
+	const char *synopsis;
 	const char *summary; /* one line */
 	const char *help; /* paragraphs before the options, each line ended; NULL: none */
 	const char *notes; /* the same after them */
@@ -72,6 +79,7 @@ struct ofs_command {
 	const char *unexpected; /* said after "unexpected argument 'x'"; NULL: nothing */
 	bool wraps; /* the operands are a command, so options end with the first of them */
 	bool parses; /* `run` gets all arguments, argv[0] is the name, and parses them */
+	bool hidden; /* for programs: no help, page or completion tells of it */
 	bool no_content; /* it shows none, so it runs although the rules for secrets are wrong */
 	const void *data; /* its own */
 	/* Gets the operands. Returns an exit code. */
@@ -90,6 +98,13 @@ extern bool ofs_command_json;
 int ofs_command_parse(const struct ofs_command *self, int *argc, char ***argv);
 
 void ofs_command_print_help(const struct ofs_command *self);
+
+/* All options of a command, those that every command takes last. Returns how many there are. */
+size_t ofs_command_options(const struct ofs_command *self,
+			   const struct ofs_option *ret[OFS_OPTIONS_MAX]);
+
+/* What the help says of one of them. */
+const char *ofs_command_option_text(const struct ofs_command *self, const struct ofs_option *o);
 
 /* Checks that not both an operand and an option name a tree. -1, or the exit code. */
 int ofs_command_check_place(int argc, char *const argv[]);

@@ -6,13 +6,17 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/report.h"
+#include "cli/tables.h"
 #include "io/exposure.h"
 #include "io/mounts.h"
 #include "io/redact_file.h"
 
 /* clang-format off */
-/* In the order in which help lists them. */
+/*
+ * In the order in which help lists them. meson.build reads the names here, as each has a manual page.
+ */
 #define COMMANDS(X) \
 	X(up) X(down) X(put) X(run) X(show) X(slice) X(search) X(list) X(promote) X(archive) \
 	X(pin) X(unpin) X(task) X(agent) X(reduce) X(compact) X(context) X(hook) X(mcp) X(serve) \
@@ -23,8 +27,9 @@
 #define ENTER(name) &ofs_cmd_##name,
 
 COMMANDS(DECLARE)
+DECLARE(complete)
 
-static const struct ofs_command *const commands[] = { COMMANDS(ENTER) };
+static const struct ofs_command *const commands[] = { COMMANDS(ENTER) ENTER(complete) };
 /* clang-format on */
 
 static const struct ofs_command *find_command(const char *name)
@@ -42,6 +47,10 @@ static int help_run(const struct ofs_command *self, int argc, char **argv)
 
 	if (argc && !about)
 		return ofs_report_usage("there is no command '%s'", argv[0]);
+	if (ofs_command_json)
+		return ofs_print_json(about ? ofs_tables_command(about)
+					    : ofs_tables_all(commands, OFS_ARRAY_SIZE(commands)),
+				      "");
 	if (about) {
 		ofs_command_print_help(about);
 		return OFS_EXIT_OK;
@@ -50,17 +59,65 @@ static int help_run(const struct ofs_command *self, int argc, char **argv)
 	     "Keeps large tool results outside the prompt: stores them, prints short pointers and\n"
 	     "reads back the lines that are needed.\n");
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++)
-		printf("  %-7s  %s\n", commands[i]->name, commands[i]->summary);
-	puts("\n'offload help COMMAND' tells more; so does offload(1).");
+		if (!commands[i]->hidden)
+			printf("  %-7s  %s\n", commands[i]->name, commands[i]->summary);
+	puts("\n'offload help COMMAND' tells more; so do offload(1) and offload-COMMAND(1).");
 	return OFS_EXIT_OK;
 }
 
 const struct ofs_command ofs_cmd_help = {
 	.name = "help",
-	.synopsis = "[COMMAND]",
+	.synopsis = "[--json] [COMMAND]",
 	.summary = "Tells what the tool, or one command, does",
+	.json = "print a JSON object: the commands, their options, and all settings",
 	.operands = 1,
 	.run = help_run,
+};
+
+static bool complete_line;
+static const char *complete_breaks;
+
+static const struct ofs_option complete_options[] = {
+	OFS_FLAG(0, "line", &complete_line, "WORD is the line as it is typed, to be split"),
+	OFS_TEXT(0, "bash", "BREAKS", &complete_breaks,
+		 "the same, printed for bash to insert; COMP_WORDBREAKS"),
+	OFS_OPTIONS_END,
+};
+
+static int complete_run(const struct ofs_command *self, int argc, char **argv)
+{
+	OFS_CLEANUP(ofs_shell_line_finish) struct ofs_shell_line line;
+	struct ofs_candidates candidates = { .line = &line, .quoted = complete_breaks != NULL };
+
+	if ((complete_line || complete_breaks) && argc > 1)
+		return ofs_report_usage("a line is one word");
+	if (complete_line || complete_breaks)
+		ofs_shell_line_read(argv[0], complete_breaks, &line);
+	else
+		ofs_shell_line_copy(argc, argv, &line);
+	if (!freopen("/dev/null", "w", stderr)) /* it would go to the middle of the line */
+		return OFS_EXIT_FAILURE;
+	ofs_complete(commands, OFS_ARRAY_SIZE(commands), &candidates);
+	printf(":%s\n", candidates.rest);
+	return OFS_EXIT_OK;
+}
+
+const struct ofs_command ofs_cmd_complete = {
+	.name = "complete",
+	.synopsis = "[--line | --bash BREAKS] -- WORD...",
+	.summary = "For shells: tells what the last word of a command line can become",
+	.help = "WORD... begins with the name of the program: offload or offloadfs. Each line is a\n"
+		"word and, after a tab, what it is; one that ends with '/', '=', ':' or ',' is to be\n"
+		"gone on with. The last line is ':' and what a shell is to offer where there is none:\n"
+		"'files', 'dirs', 'command N' (what begins with the Nth word, counted from 0), or\n"
+		"nothing.\n",
+	.options = complete_options,
+	.operands = OFS_OPERANDS_ANY,
+	.missing = "give the words, or the line",
+	.wraps = true,
+	.hidden = true,
+	.no_content = true,
+	.run = complete_run,
 };
 
 /* A file that is opened must never get the number of a standard descriptor. */

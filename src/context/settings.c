@@ -6,7 +6,6 @@
 
 #include "client/naming.h"
 #include "context/tool.h"
-#include "io/ini.h"
 #include "io/path.h"
 #include "io/trust.h"
 
@@ -92,48 +91,72 @@ static int check_when(const char *text, struct ofs_error *must)
 
 #define PLACE(member) offsetof(struct ofs_settings, member)
 #define TOOL_PLACE(member) offsetof(struct ofs_tool_setting, member)
-#define COUNT(in, key, unit, most, standard, member)                                \
+#define COUNT(in, key, unit, most, standard, member, about)                         \
 	{                                                                           \
 		.section = in, .name = key, .number = { OFS_UNIT_##unit, 0, most }, \
-		.preset = standard, .at = PLACE(member)                             \
+		.preset = standard, .at = PLACE(member), .text = about              \
 	}
-#define OF_TOOL(key, checked_by, member)                                                 \
+#define OF_TOOL(key, placeholder, checked_by, member, about)                             \
 	{                                                                                \
 		.section = TOOL, .name = key, .type = OFS_INI_TEXT, .check = checked_by, \
-		.at = TOOL_PLACE(member)                                                 \
+		.at = TOOL_PLACE(member), .value = placeholder, .text = about            \
 	}
 
 /* An entry here is all that a key needs to be read, checked and have its default. */
 /* clang-format off */
 static const struct ofs_ini_key keys[] = {
-	COUNT(REDUCE, "max_bytes", BYTES, SIZE_LIMIT, 2048, max_bytes),
-	COUNT(REDUCE, "max_lines", LINES, COUNT_MAX, 50, max_lines),
-	COUNT(REDUCE, "read_bytes", BYTES, SIZE_LIMIT, 1024, read_bytes),
-	COUNT(REDUCE, "list_items", ITEMS, COUNT_MAX, 10, list_items),
-	COUNT(REDUCE, "search_results", RESULTS, COUNT_MAX, 5, search_results),
-	COUNT(REDUCE, "shell_chars", CHARS, SIZE_LIMIT, 500, shell_chars),
-	COUNT(COMPACT, "keep", STEPS, COUNT_MAX, 3, keep),
-	COUNT(COMPACT, "steps", STEPS, COUNT_MAX, 5, steps),
-	COUNT(COMPACT, "tokens", TOKENS, COUNT_MAX, 2000, tokens),
-	COUNT(COMPACT, "budget", TOKENS, COUNT_MAX, 500, budget),
-	COUNT(CONTEXT, "max_total_tokens", TOKENS, COUNT_MAX, 20000, max_total_tokens),
-	COUNT(CONTEXT, "max_tool_message_tokens", TOKENS, COUNT_MAX, 0, max_tool_message_tokens),
-	COUNT(CONTEXT, "group_token_threshold", TOKENS, COUNT_MAX, 0, group_token_threshold),
-	COUNT(CONTEXT, "snapshot_tokens", TOKENS, COUNT_MAX, 1500, snapshot_tokens),
+	COUNT(REDUCE, "max_bytes", BYTES, SIZE_LIMIT, 2048, max_bytes,
+		"Offload the output of a tool without a rule that is longer"),
+	COUNT(REDUCE, "max_lines", LINES, COUNT_MAX, 50, max_lines,
+		"Offload it when it has more lines"),
+	COUNT(REDUCE, "read_bytes", BYTES, SIZE_LIMIT, 1024, read_bytes,
+		"Offload what was read from a file when it is longer"),
+	COUNT(REDUCE, "list_items", ITEMS, COUNT_MAX, 10, list_items,
+		"Offload a list of files when it has more"),
+	COUNT(REDUCE, "search_results", RESULTS, COUNT_MAX, 5, search_results,
+		"Offload what a search found when it is more; 0: always"),
+	COUNT(REDUCE, "shell_chars", CHARS, SIZE_LIMIT, 500, shell_chars,
+		"Offload the output of a command when it is longer"),
+	COUNT(COMPACT, "keep", STEPS, COUNT_MAX, 3, keep,
+		"Steps that stay in full"),
+	COUNT(COMPACT, "steps", STEPS, COUNT_MAX, 5, steps,
+		"Compact a history of more steps"),
+	COUNT(COMPACT, "tokens", TOKENS, COUNT_MAX, 2000, tokens,
+		"Compact a history of more tokens"),
+	COUNT(COMPACT, "budget", TOKENS, COUNT_MAX, 500, budget,
+		"Size of the section of a prompt"),
+	COUNT(CONTEXT, "max_total_tokens", TOKENS, COUNT_MAX, 20000, max_total_tokens,
+		"Size of a whole prompt"),
+	COUNT(CONTEXT, "max_tool_message_tokens", TOKENS, COUNT_MAX, 0, max_tool_message_tokens,
+		"Size of one result; 0: a pointer wherever it pays"),
+	COUNT(CONTEXT, "group_token_threshold", TOKENS, COUNT_MAX, 0, group_token_threshold,
+		"What a summarizer gets at a time; 0: all at once"),
+	COUNT(CONTEXT, "snapshot_tokens", TOKENS, COUNT_MAX, 1500, snapshot_tokens,
+		"Size of a summary"),
 	{ .section = CONTEXT, .name = "summarizer", .type = OFS_INI_TEXT, .at = PLACE(summarizer),
-	  .user_only = true },
+	  .user_only = true, .value = "CMD|endpoint",
+	  .text = "Who makes summaries, in place of the rules" },
 	{ .section = CONTEXT, .name = "summarizer_timeout",
 	  .number = { OFS_UNIT_S, 1, SUMMARIZER_MAX }, .preset = 60,
-	  .at = PLACE(summarizer_timeout_s) },
+	  .at = PLACE(summarizer_timeout_s), .text = "How long it may take" },
 	{ .section = CONTEXT, .name = "ttl", .number = { OFS_UNIT_S, 1, TTL_MAX, "never" },
-	  .preset = TTL_PRESET, .at = PLACE(ttl) },
-	OF_TOOL("like", check_like, like),
-	OF_TOOL("category", check_category, category),
-	OF_TOOL("observation", NULL, observation),
-	OF_TOOL("summary", NULL, summary),
-	OF_TOOL("offload", check_when, when),
+	  .preset = TTL_PRESET, .at = PLACE(ttl),
+	  .text = "Lifetime unused of what hooks take out of a prompt" },
+	OF_TOOL("like", "TOOL", check_like, like,
+		"A tool whose rule it follows"),
+	OF_TOOL("category", "CATEGORY", check_category, category,
+		"Of what is offloaded"),
+	OF_TOOL("observation", "TEXT", NULL, observation,
+		"Text of its steps"),
+	OF_TOOL("summary", "TEXT", NULL, summary,
+		"Text of their lines in a compacted history"),
+	OF_TOOL("offload", "always|never|over SIZE", check_when, when,
+		"When its output is offloaded"),
 };
 /* clang-format on */
+
+const struct ofs_ini_table ofs_settings_table = { sections, SECTIONS, keys,
+						OFS_ARRAY_SIZE(keys) };
 
 /* ---- settings */
 
@@ -202,16 +225,10 @@ int ofs_settings_load_file(struct ofs_settings *s, int dirfd, const char *path, 
 			   struct ofs_error *err)
 {
 	OFS_FREE char *own = of_store ? ofs_trust_user_file(FILE_NAME) : NULL;
-	const struct ofs_ini_table table = {
-		.sections = sections,
-		.n_sections = SECTIONS,
-		.keys = keys,
-		.n_keys = OFS_ARRAY_SIZE(keys),
-		.user_file = !of_store ? NULL
-			     : own     ? own
-				       : "~/.config/offloadfs/" FILE_NAME,
-	};
+	struct ofs_ini_table table = ofs_settings_table;
 
+	if (of_store)
+		table.user_file = own ? own : "~/.config/offloadfs/" FILE_NAME;
 	return ofs_ini_load(dirfd, path, &table, take, s, err);
 }
 

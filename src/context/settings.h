@@ -10,6 +10,7 @@
 #include <offloadfs/error.h>
 
 #include "base/util.h"
+#include "io/ini.h"
 
 /* When the output of a tool is offloaded. */
 enum ofs_offload_when {
@@ -58,6 +59,9 @@ struct ofs_settings {
 	struct ofs_tool_setting *tools; /* in the order of the file */
 	size_t n_tools;
 };
+
+/* The sections and keys of such a file. */
+extern const struct ofs_ini_table ofs_settings_table;
 
 /* The defaults. */
 void ofs_settings_init(struct ofs_settings *s);

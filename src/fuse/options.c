@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/options.h"
 
+#include "client/daemon_options.h"
 #include "client/workspace.h"
 #include "io/path.h"
 #include "tree/config.h"
@@ -11,17 +12,11 @@
 	}
 
 /* clang-format off */
+#define ENTRY(member, name, again, text) OPTION(name, member, 1), OPTION(again, member, 1),
+
 static const struct fuse_opt specs[] = {
-	OPTION("-f", foreground, 1),
-	OPTION("-d", debug, 1),
-	OPTION("debug", debug, 1),
-	OPTION("--read-only", read_only, 1),
-	OPTION("follow", follow, 1),
-	OPTION("supervise", supervise, 1),
-	OPTION("-h", help, 1),
-	OPTION("--help", help, 1),
-	OPTION("-V", version, 1),
-	OPTION("--version", version, 1),
+	OFS_DAEMON_FLAGS(ENTRY)
+	OFS_DAEMON_WORDS(ENTRY)
 	FUSE_OPT_END,
 };
 /* clang-format on */
@@ -202,15 +197,14 @@ static void print_key(const struct ofs_ini_key *key, FILE *out)
 	char name[64];
 
 	if (key->type == OFS_INI_NUMBER) {
-		snprintf(name, sizeof(name), "%s=%s", key->name,
-			 ofs_unit_placeholder(key->number.unit));
+		snprintf(name, sizeof(name), "%s=%s", key->name, ofs_ini_placeholder(key));
 		fprintf(out, "        %-22s %s (default %s%s%s)\n", name, key->text,
 			ofs_quantity_show(&key->number, key->preset).text,
 			zero && key->preset ? ", or " : "", zero && key->preset ? zero : "");
 		return;
 	}
 	if (key->type == OFS_INI_TEXT) {
-		snprintf(name, sizeof(name), "%s=TEXT", key->name);
+		snprintf(name, sizeof(name), "%s=%s", key->name, ofs_ini_placeholder(key));
 		fprintf(out, "        %-22s %s\n", name, key->text);
 		return;
 	}
@@ -220,33 +214,36 @@ static void print_key(const struct ofs_ini_key *key, FILE *out)
 	fprintf(out, "\n        %-22s %s\n", "", key->text);
 }
 
+static void print_option(const struct ofs_daemon_option *o, int indent, int width, FILE *out)
+{
+	bool two = o->other && strcmp(o->name, o->other) != 0;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s%s%s%s", o->name, two ? ", " : "", two ? o->other : "",
+		 !o->value ? "" : *o->name == '-' ? " " : "=", o->value ? o->value : "");
+	fprintf(out, "%*s%-*s %s\n", indent, "", width, name, o->text);
+}
+
 void ofs_options_print_usage(FILE *out)
 {
+	const struct ofs_daemon_option *o;
 	const struct ofs_ini_key *key;
 
 	fputs("usage: offloadfs [options] STORE MOUNTPOINT\n"
 	      "\n"
 	      "Mounts the store in the directory STORE (created if missing) at MOUNTPOINT, an\n"
 	      "empty directory, and goes to the background. 'fusermount3 -u MOUNTPOINT' ends it.\n"
-	      "\n"
-	      "    -f                 stay in the foreground\n"
-	      "    -d                 debug output of libfuse (implies -f)\n"
-	      "    --read-only        write nothing, neither to the tree nor in STORE\n"
-	      "    -h, --help         this text\n"
-	      "    -V, --version      the version\n"
-	      "    -o OPTION[,OPTION...]\n"
-	      "        config=FILE            The configuration (default STORE/config.ini)\n",
+	      "\n",
+	      out);
+	for (o = ofs_daemon_flags; o->name; o++)
+		print_option(o, 4, 18, out);
+	for (o = ofs_daemon_words; o->name; o++)
+		print_option(o, 8, 22, out);
+	fputs("\n"
+	      "and these, which may also stand in the configuration, as lines KEY = VALUE:\n\n",
 	      out);
 	for (size_t i = 0; (key = ofs_config_key(i)); i++)
 		print_key(key, out);
-	fputs("        io_uring, no_io_uring  The same as io_uring=on, io_uring=off\n"
-	      "        supervise              In the background, start a daemon that died again\n"
-	      "        follow                 STORE is a URL: show, read-only, what another host\n"
-	      "                               replicates to there\n"
-	      "        allow_other, ro, noexec, ... as in mount.fuse3(8)\n"
-	      "\n"
-	      "All but the last five lines may stand in the configuration, as lines KEY = VALUE.\n",
-	      out);
 }
 
 void ofs_options_finish(struct ofs_options *o)

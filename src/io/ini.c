@@ -141,6 +141,13 @@ void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret)
 					key->words[i]);
 }
 
+const char *ofs_ini_placeholder(const struct ofs_ini_key *key)
+{
+	if (key->type == OFS_INI_NUMBER)
+		return ofs_unit_placeholder(key->number.unit);
+	return key->type == OFS_INI_WORD ? "WORD" : key->value ? key->value : "TEXT";
+}
+
 int ofs_ini_parse(const struct ofs_ini_key *key, const char *text, uint64_t *ret,
 		  struct ofs_error *must)
 {

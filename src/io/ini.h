@@ -39,6 +39,7 @@ struct ofs_ini_key {
 	int (*check)(const char *text, struct ofs_error *must);
 	uint64_t preset; /* of a number or word */
 	const char *text; /* what it is for: a sentence without its full stop */
+	const char *value; /* of a text, in help: "FILE"; NULL: "TEXT" */
 	size_t at; /* for the table's owner: where the value goes */
 	bool user_only; /* not where ofs_ini_table.user_file is set */
 };
@@ -78,6 +79,9 @@ const struct ofs_ini_key *ofs_ini_find(const struct ofs_ini_table *table, unsign
 /* The key that `name` is likely a misspelling of; NULL: none is close to it. */
 const char *ofs_ini_nearest(const struct ofs_ini_table *table, unsigned int section,
 			    const char *name);
+
+/* What stands for a value in help: "TIME"; of a key of type word "WORD". */
+const char *ofs_ini_placeholder(const struct ofs_ini_key *key);
 
 /* Reads a value. -EINVAL: `must` (may be NULL) says what it must be: "one of on, off". */
 int ofs_ini_parse(const struct ofs_ini_key *key, const char *text, uint64_t *ret,

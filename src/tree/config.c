@@ -75,9 +75,9 @@ static const char *const blocks[] = { "cost", "data", NULL };
 	{                                                                       \
 		.name = key, .type = OFS_INI_WORD, .words = list, .text = about \
 	}
-#define TEXT(key, about)                                         \
-	{                                                        \
-		.name = key, .type = OFS_INI_TEXT, .text = about \
+#define TEXT(key, placeholder, about)                                                  \
+	{                                                                              \
+		.name = key, .type = OFS_INI_TEXT, .value = placeholder, .text = about \
 	}
 #define LIFETIME(name, ttl, about) \
 	NUMBER("ttl_" #name, S, 1, TTL_MAX, ttl, "never", "Lifetime unused: " about),
@@ -120,20 +120,20 @@ static const struct ofs_ini_key keys[] = {
 		"Remember expired files so long"),
 	NUMBER("log_max", MIB, 1, 1 << 20, 64, "off",
 		"Size on disk of the log of what became of files"),
-	TEXT("embed_model",
+	TEXT("embed_model", "DIR|NAME",
 		"Search by meaning: a model's directory, or its name at embed_url"),
-	TEXT("embed_url",
+	TEXT("embed_url", "URL",
 		"An endpoint that makes vectors: http://127.0.0.1:11434/v1"),
-	TEXT("remote",
+	TEXT("remote", "URL",
 		"Replicate to object storage: s3://BUCKET/PREFIX?endpoint=URL"),
-	TEXT("replicate_key",
+	TEXT("replicate_key", "FILE",
 		"Seal objects there with the key in this file"),
 	NUMBER("replicate_every", MS, 0, HOUR_MS, 5000, "fsync",
 		"Send what is new so often"),
 	NUMBER("local_max", MIB, 1, 1 << 30, 0, "unlimited",
 		"Keep so much content here; the remote has all"),
-	TEXT("peers",
-		"Mounted by 'offload up' at peers/NAME: NAME=URL ..."),
+	TEXT("peers", "NAME=URL...",
+		"Mounted by 'offload up' at peers/NAME"),
 	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
 	WORD("hide_working", switches,
@@ -144,9 +144,11 @@ static const struct ofs_ini_key keys[] = {
 		"FUSE over io_uring; auto: when the kernel offers it"),
 	WORD("awake", switches,
 		"Keep processors awake while requests come; auto: not on battery"),
-	{ .section = PROMOTE, .name = "match", .type = OFS_INI_TEXT, .check = ofs_promote_check_match,
+	{ .section = PROMOTE, .name = "match", .type = OFS_INI_TEXT, .value = "PATTERN,...",
+	  .check = ofs_promote_check_match,
 	  .text = "Move these to persistent/, by their names, tags or titles" },
 	{ .section = PROMOTE, .name = "when", .type = OFS_INI_TEXT, .check = check_when,
+	  .value = "task done|after N reads",
 	  .text = "When that is: task done (the default), or after N reads" },
 	{ .section = AGENT, .name = "max", .number = { OFS_UNIT_MIB, 1, 1 << 30, "unlimited" },
 	  .text = "Size of all files of the agent" },
@@ -164,7 +166,8 @@ static const struct ofs_ini_key keys[] = {
 #define AGENT_MAX (&keys[VALUES])
 #define CATEGORY_TTL (&keys[VALUES + 1])
 
-static const struct ofs_ini_table table = { sections, SECTIONS, keys, OFS_ARRAY_SIZE(keys) };
+const struct ofs_ini_table ofs_config_table = { sections, SECTIONS, keys,
+					      OFS_ARRAY_SIZE(keys) };
 
 #define NAME_OF(name, ttl, about) #name,
 static const char *const categories[] = { OFS_CATEGORY_TABLE(NAME_OF) };
@@ -201,12 +204,12 @@ const struct ofs_ini_key *ofs_config_key(size_t number)
 
 bool ofs_config_has(const char *name)
 {
-	return ofs_ini_find(&table, GENERAL, name);
+	return ofs_ini_find(&ofs_config_table, GENERAL, name);
 }
 
 const char *ofs_config_nearest(const char *name)
 {
-	return ofs_ini_nearest(&table, GENERAL, name);
+	return ofs_ini_nearest(&ofs_config_table, GENERAL, name);
 }
 
 /* ---- values */
@@ -258,12 +261,12 @@ static void set_value(struct ofs_config *c, const struct ofs_ini_key *key, uint6
 
 int ofs_config_set(struct ofs_config *c, const char *name, const char *value, struct ofs_error *err)
 {
-	const struct ofs_ini_key *key = ofs_ini_find(&table, GENERAL, name);
+	const struct ofs_ini_key *key = ofs_ini_find(&ofs_config_table, GENERAL, name);
 	struct ofs_error must;
 	uint64_t n;
 
 	if (!key)
-		return ofs_ini_unknown(&table, GENERAL, name, err);
+		return ofs_ini_unknown(&ofs_config_table, GENERAL, name, err);
 	if (ofs_ini_parse(key, value, &n, &must) < 0)
 		return ofs_error_set(err, EINVAL, "option '%s=%s': must be %s", name,
 				     ofs_word_show(value).text, must.text);
@@ -273,7 +276,7 @@ int ofs_config_set(struct ofs_config *c, const char *name, const char *value, st
 
 uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
 {
-	const struct ofs_ini_key *key = ofs_ini_find(&table, GENERAL, name);
+	const struct ofs_ini_key *key = ofs_ini_find(&ofs_config_table, GENERAL, name);
 
 	if (!key)
 		abort();
@@ -282,7 +285,7 @@ uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
 
 static const char *get_text(const struct ofs_config *c, enum section section, const char *name)
 {
-	return c->values[ofs_ini_find(&table, section, name) - keys].text;
+	return c->values[ofs_ini_find(&ofs_config_table, section, name) - keys].text;
 }
 
 const char *ofs_config_get_text(const struct ofs_config *c, const char *name)
@@ -294,7 +297,7 @@ const char *ofs_config_get_text(const struct ofs_config *c, const char *name)
 
 void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 {
-	const struct ofs_ini_key *first = ofs_ini_find(&table, GENERAL, "ttl_shell");
+	const struct ofs_ini_key *first = ofs_ini_find(&ofs_config_table, GENERAL, "ttl_shell");
 	const char *when = get_text(c, PROMOTE, "when");
 
 	for (size_t i = 0; i < KNOWN; i++)
@@ -374,7 +377,7 @@ static void take(void *arg, const struct ofs_ini_entry *entry)
 
 static int load(struct ofs_config *c, int dir, const char *path, struct ofs_error *err)
 {
-	int r = ofs_ini_load(dir, path, &table, take, c, err);
+	int r = ofs_ini_load(dir, path, &ofs_config_table, take, c, err);
 
 	if (r == 0)
 		c->file = ofs_strdup(path);

@@ -6,6 +6,9 @@
 
 #include "io/ini.h"
 
+/* All keys, those of sections too. */
+extern const struct ofs_ini_table ofs_config_table;
+
 /* The keys that may be options, in the order of the table; NULL after the last one. */
 const struct ofs_ini_key *ofs_config_key(size_t number);
 
