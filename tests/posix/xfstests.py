@@ -17,10 +17,11 @@ import sys
 import threading
 import time
 
+import suites
+
 import harness
 from harness import OFFLOAD, OFFLOADFS, Skip, run
 
-EXCLUDED = pathlib.Path(__file__).with_suffix(".exclude")
 USERS = ("fsgqa", "123456-fsgqa", "fsgqa2")
 
 # What mount(8) runs: STORE MOUNTPOINT -o OPTIONS -t TYPE.
@@ -102,7 +103,8 @@ def _prepare(work):
     for name in ("test", "scratch", "mnt-test", "mnt-scratch", "tmp"):
         (work / name).mkdir()
     (work / "tmp").chmod(0o1777)
-    options = ["allow_other"] + [o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o]
+    options = ["allow_other", "suid", "dev"]
+    options += [o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o]
     daemon = shlex.quote(OFFLOADFS)
     _cover(pathlib.Path(helper).resolve(), MOUNT.format(work=work, daemon=daemon), work)
     passwd, group = pathlib.Path("/etc/passwd"), pathlib.Path("/etc/group")
@@ -116,12 +118,6 @@ def _prepare(work):
         "HOST_OPTIONS": str(work / "config"),
         "TMPDIR": str(work / "tmp"),
     }
-
-
-def excluded():
-    """The tests that are left out, and why: name to reason."""
-    lines = (line.split("#", 1) for line in EXCLUDED.read_text().splitlines())
-    return {name.strip(): reason.strip() for name, reason in lines if name.strip()}
 
 
 def _kill_below(pid, kept=0):
@@ -169,7 +165,7 @@ def _outcome(text):
     if said.startswith("[not run]"):
         return name, "skipped", said.removeprefix("[not run]").strip()
     if said.startswith("[expunged]"):
-        return name, "excluded", excluded().get(name, "")
+        return name, "excluded", suites.excluded("xfstests").get(name, "")
     if re.fullmatch(r"\d+s", said):
         return name, "passed", said
     return name, "failed", said
@@ -186,7 +182,7 @@ def xfstests(case, suite, tests, limit, results, report):
     results = pathlib.Path(results or work / "results").resolve()
     check = subprocess.Popen(
         ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        + ["sh", "-c", CHECK, "check", "-E", EXCLUDED, *tests],
+        + ["sh", "-c", CHECK, "check", "-E", suites.exclusions("xfstests"), *tests],
         cwd=suite,
         env={**_prepare(work), "RESULT_BASE": str(results)},
         stdin=subprocess.DEVNULL,
