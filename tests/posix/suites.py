@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import time
 
@@ -78,6 +79,20 @@ STRESSORS = {
 MEMORY_MAX = 128 << 20
 
 
+# --- What is left out ---------------------------------------------------------------------------
+
+
+def exclusions(suite):
+    """The file that names the tests of a suite that are left out: NAME # REASON in each line."""
+    return pathlib.Path(__file__).with_name(suite + ".exclude")
+
+
+def excluded(suite):
+    """The same, name to reason."""
+    lines = [line.partition("#") for line in exclusions(suite).read_text().splitlines()]
+    return {name.strip(): reason.strip() for name, _, reason in lines if name.strip()}
+
+
 # --- pjdfstest ------------------------------------------------------------------------------------
 
 
@@ -106,8 +121,8 @@ def pjdfstest_in(directory):
 
 def pjdfstest(case, suite, where, report):
     """
-    Runs the suite in a directory of the mount, as root; report(name, passed, failed) gets what each
-    file has given.
+    Runs the suite in a directory of the mount, as root; report(outcome, name, text, count) gets
+    what each file has given: how many passed, and each that failed.
     """
     case.open_to_others()
     with case.mount("allow_other") as m:
@@ -123,37 +138,57 @@ def pjdfstest(case, suite, where, report):
 
         # The suite mostly sleeps, to see a time change.
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            for result in pool.map(one, sorted((suite / "tests").rglob("*.t"))):
-                report(*result)
+            for name, passed, failed in pool.map(one, sorted((suite / "tests").rglob("*.t"))):
+                report("passed", name, str(passed), passed)
+                for line in failed:
+                    report("failed", name, line)
 
 
 # --- exercise.c -----------------------------------------------------------------------------------
 
 
-def exercise(case, ops, seed, options=BUSY, rounds=2, require=()):
+# So many operations are done between an unmount or a kill of the daemon and the next.
+ROUND = 50000
+
+
+def _exercise_round(m, case, ops, seed, files, require):
+    """Each file has a program of its own and an image, with which it goes on in the next round."""
+    running = [
+        subprocess.Popen(
+            [EXERCISE, "--ops", str(ops), "--seed", str(seed * files + number)]
+            + ["--image", case.path(f"image{number}")]
+            + (["--require", ",".join(require)] if require else [])
+            + [m(f"cache/exercise/file{number}")],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        for number in range(files)
+    ]
+    codes = [each.wait() for each in running]
+    assert not any(codes), f"exercise ended with {codes}, seeds from {seed * files}"
+
+
+def exercise(
+    case, ops, seed, options=BUSY, rounds=2, require=(), files=1, progress=lambda done, rate: None
+):
     """
-    Exercises one file with `ops` operations in all, in `rounds` runs, between which the daemon is
-    unmounted and killed in turn.
+    Exercises files with `ops` operations in all, each by a process of its own, in `rounds` rounds,
+    between which the daemon is unmounted and killed in turn; progress(done, per second) hears of
+    each. The store must be without a fault afterwards.
     """
-    image = case.path("image")
-    arguments = ["--image", image] + (["--require", ",".join(require)] if require else [])
+    started = time.monotonic()
+    each = max(ops // rounds // files, 1)
     with case.mount(*options) as m:
         os.makedirs(m("cache/exercise"))
         for number in range(rounds):
-            done = run(
-                EXERCISE,
-                *arguments,
-                "--ops",
-                str(max(ops // rounds, 1)),
-                "--seed",
-                str(seed * 1000 + number),
-                m("cache/exercise/file"),
-                check=False,
-            )
-            print((done.stdout + done.stderr).decode(errors="replace").strip(), flush=True)
-            assert done.returncode == 0, f"exercise ended with {done.returncode}, seed {seed}"
-            if number + 1 < rounds:
-                m.crash() if number % 2 else m.remount()
+            _exercise_round(m, case, each, seed * 1000000 + number, files, require)
+            done = each * files * (number + 1)
+            progress(done, done / (time.monotonic() - started))
+            m.crash() if number % 2 else m.remount()
+        # Whatever the daemon remembered is gone; each file is what its image is, once more.
+        _exercise_round(m, case, 1, seed, files, require)
+        found = run(OFFLOAD, "verify", m.mnt, check=False)
+        assert found.returncode == 0, (found.stdout + found.stderr).decode(errors="replace")
 
 
 # --- stress-ng ------------------------------------------------------------------------------------
