@@ -27,7 +27,7 @@
 struct ofs_tree;
 
 /**
- * A node: a real inode (its number is the inode number for ever) or a virtual one (a slice, refs/).
+ * A node: a real inode (its number never changes) or a virtual one (a slice, refs/).
  */
 typedef uint64_t ofs_node;
 
@@ -43,16 +43,15 @@ struct ofs_tree_events {
 	 */
 	void (*attr_changed)(void *arg, ofs_node node);
 	/**
-	 * Whoever remembers the name `name` of `parent` for `node`, its attributes or its content
-	 * is asked to forget them, so that the next use is seen and, unless it is in use,
-	 * ofs_tree_forget() follows. `node` 0: the name may be remembered as absent, and is there
-	 * now. Called once for each name, from any thread, also from within a
-	 * call whose change it follows from; it may only take note of it.
+	 * The name `name` of `parent` for `node`, its attributes and its content must no longer be
+	 * cached, so that the next use is seen and, unless the node is in use, ofs_tree_forget()
+	 * follows. `node` 0: the name may be cached as absent, and exists now. Called once for each
+	 * name, from any thread, also within the call that made the change; it must only take note.
 	 */
 	void (*release)(void *arg, ofs_node node, ofs_node parent, const char *name);
 	/**
 	 * The content of the file `node`, or the entries of the directory, and its attributes are
-	 * no longer what was read. Only in a tree that follows another one; as `release`.
+	 * no longer what was read. Only in a tree that follows another one; called as `release` is.
 	 */
 	void (*content_changed)(void *arg, ofs_node node);
 	void *arg;
@@ -60,18 +59,18 @@ struct ofs_tree_events {
 
 /** How long files of a category stay unused in the working tier. */
 struct ofs_lifetime {
-	/** The name of a directory in `cache/`; "other": all that have no lifetime of their own. */
+	/** The name of a directory in `cache/`; "other": all without a lifetime of their own. */
 	const char *category;
-	uint64_t ttl_s; /**< seconds; 0: for good */
+	uint64_t ttl_s; /**< seconds; 0: never expires */
 };
 
-/** The size of all files that an agent, "a" or "a/b", may have. */
+/** The limit of the total size of an agent's files; the agent is "a" or "a/b". */
 struct ofs_agent_limit {
 	const char *agent;
 	uint64_t max_bytes; /**< 0: no limit */
 };
 
-/** A file tasks/<task>/history/step_*.json: the record of one call of a tool. */
+/** A file tasks/<task>/history/step_*.json: the record of one tool call. */
 struct ofs_task_step {
 	const char *name; /**< of the file, without its directory */
 	const char *text; /**< its content, not NUL-terminated */
@@ -86,21 +85,21 @@ struct ofs_task_step {
 struct ofs_tree_recap {
 	/**
 	 * Sets `ret` to an allocated text, which the tree frees; `steps` are in order. The same
-	 * steps must give the same text. NULL: tasks have no recap. 0 or -errno.
+	 * steps must give the same text. Returns 0 or -errno. NULL: tasks have no recap.
 	 */
 	int (*write)(void *arg, const struct ofs_task_step *steps, size_t n, char **ret,
 		     size_t *ret_len);
 	void *arg;
 };
 
-/** OFS_HIDE_AUTO hides them in a mount that is named .offload, which lies in a workspace. */
+/** OFS_HIDE_AUTO hides them in a mount named .offload, which lies in a workspace. */
 enum ofs_hide_working {
 	OFS_HIDE_AUTO,
 	OFS_HIDE_ON,
 	OFS_HIDE_OFF,
 };
 
-/** Bytes on disk, or those that are no hole; a file of up to 256 KiB then counts whole. */
+/** Bytes on disk, or bytes that are no hole; a file of up to 256 KiB then counts whole. */
 enum ofs_blocks {
 	OFS_BLOCKS_COST,
 	OFS_BLOCKS_DATA,
@@ -110,29 +109,28 @@ struct ofs_tree_options {
 	/** Make the store when the directory does not exist or is empty. */
 	bool create;
 	/**
-	 * Write nothing in the store's directory: for evidence, backups and media that cannot be
-	 * written. What would change the tree is -EROFS; `background` must not be set. The index is
-	 * copied to $TMPDIR.
+	 * Write nothing in the store's directory: for evidence, backups and read-only media.
+	 * Changes of the tree are -EROFS; `background` must not be set. The index is copied to
+	 * $TMPDIR.
 	 */
 	bool read_only;
 	/**
-	 * The store is a copy of one that another host changes, and changes with it: what would
-	 * change the tree is -EROFS. Only a search index is written, and what is read of content
-	 * that lies elsewhere.
+	 * The store is a copy of one that another host changes, and changes with it. Changes of
+	 * the tree are -EROFS; only a search index and fetched content are written.
 	 */
 	bool follow;
-	/** Seal in the background. Without it, what is quiet is sealed when the tree is closed. */
+	/** Seal in the background. Without it, quiet files are sealed when the tree is closed. */
 	bool background;
 	/**
 	 * What the lock file tells others about the owner: where it is mounted; NULL: nowhere.
 	 * Borrowed.
 	 */
 	const char *mountpoint;
-	/** Whether listings show cache/, tasks/, agents/ and .offload/. They open by name always. */
+	/** Whether listings hide cache/, tasks/, agents/ and .offload/. They always open by name. */
 	enum ofs_hide_working hide_working;
 	/** How st_blocks is counted. */
 	enum ofs_blocks blocks;
-	/** A file is sealed when it was not written for this long. */
+	/** A file is sealed after this long without a write. */
 	uint32_t seal_delay_ms;
 	/** Caps of one slice; 0: none. */
 	uint32_t slice_max_lines;
@@ -142,51 +140,51 @@ struct ofs_tree_options {
 	/** Bytes of decompressed content kept in memory. */
 	size_t cache_bytes;
 	/**
-	 * Bytes of content that wait to be sealed: with more than a quarter of that nothing waits
-	 * to become quiet, and with more than that writers wait. Never more than a quarter of what
-	 * is free on the disk when the tree is opened (but 64 MiB). 0: 2 GiB.
+	 * Bytes of content that may wait to be sealed. Above a quarter of it files are sealed
+	 * before they are quiet, and above all of it writers wait. Never more than a quarter of the
+	 * space that is free when the tree is opened, but at least 64 MiB. 0: 2 GiB.
 	 */
 	uint64_t journal_max;
 	/**
-	 * One portion of what is stored is read back in so many milliseconds when nothing else is
-	 * to do, so that damage is known early; 0: never. Only in the background.
+	 * Milliseconds between two portions of stored content that are read back when idle, so that
+	 * damage is known early; 0: never. Only in the background.
 	 */
 	uint32_t scrub_ms;
 	/**
-	 * Lifetimes that differ from the defaults, which are those of offloadfs(8); of a category
-	 * that is there twice the last one counts. Read by ofs_tree_open() alone.
+	 * Lifetimes that differ from the defaults of offloadfs(8); of a category that occurs twice
+	 * the last one counts. Read only by ofs_tree_open().
 	 */
 	const struct ofs_lifetime *lifetimes;
 	size_t n_lifetimes;
 	/**
-	 * Milliseconds between two runs of garbage collection, at least; only in the background.
+	 * Least number of milliseconds between two garbage collections; only in the background.
 	 */
 	uint32_t gc_interval_ms;
 	/**
-	 * Bytes on disk of the working tier: above, what was used longest ago goes. 0: no limit.
+	 * Bytes on disk of the working tier; above, the least recently used goes. 0: no limit.
 	 */
 	uint64_t working_max;
 	/**
-	 * The same for files that were not used for their lifetime: above, those that were used
-	 * longest ago go. 0: 1 GiB or 5% of the disk, whichever is less.
+	 * The same for files that were unused for their lifetime; above, the least recently used
+	 * go. 0: 1 GiB or 5% of the disk, whichever is less.
 	 */
 	uint64_t working_keep;
-	/** Seconds after its lifetime for which a file stays where there is room. */
+	/** Seconds after its lifetime for which a file stays if there is room. */
 	uint64_t grace_s;
 	/** Seconds for which a task stays live after the last use of a file in it; at least 1. */
 	uint64_t task_idle_s;
 	/**
-	 * Bytes of content that the tree of an agent, and those in it, may have together: above,
-	 * what would add to it is -EDQUOT. 0: no limit; agents that are named have limits of their
-	 * own. Read by ofs_tree_open() alone.
+	 * Bytes of content that an agent's tree and the trees in it may have together; adding more
+	 * is -EDQUOT. 0: no limit. Agents in `agent_limits` have their own. Read only by
+	 * ofs_tree_open().
 	 */
 	uint64_t agent_max;
 	const struct ofs_agent_limit *agent_limits;
 	size_t n_agent_limits;
 	/**
-	 * Search finds by meaning, too: a directory with a static model, or, with a base URL of an
-	 * endpoint with OpenAI's API, the name of a model there, which may want a key. NULL or "":
-	 * not. Read by ofs_tree_open() alone.
+	 * Search by meaning as well: a directory with a static model or, with the base URL of an
+	 * endpoint of OpenAI's API, the name of a model there, which may need a key. NULL or "": by
+	 * words only. Read only by ofs_tree_open().
 	 */
 	const char *embed_model;
 	const char *embed_url;
@@ -195,29 +193,29 @@ struct ofs_tree_options {
 	uint64_t log_max;
 	/**
 	 * A rule by which files are promoted: patterns separated by commas, CATEGORY/NAME, tag:NAME
-	 * or title:TITLE; NULL or "": none. After `promote_reads` reads of a file, each at least a
-	 * minute after the one before; 0: when its task ends. Read by ofs_tree_open() alone.
+	 * or title:TITLE; NULL or "": none. It acts after `promote_reads` reads of a file, each at
+	 * least a minute after the last; 0: when its task ends. Read only by ofs_tree_open().
 	 */
 	const char *promote_match;
 	uint32_t promote_reads;
 	/**
 	 * Object storage to which the store is replicated, and from which content comes that is not
-	 * on this disk: as of config.ini. NULL or "": none. Only in the background anything is sent.
+	 * on this disk, as in config.ini. NULL or "": none. Sent only in the background.
 	 */
 	const char *remote;
-	/** A file with the key that objects there are sealed with; NULL or "": none is named. */
+	/** A file with the key that seals objects there; NULL or "": none is named. */
 	const char *replicate_key;
 	/** Milliseconds between two objects of the log there. */
 	uint32_t replicate_ms;
 	/** ofs_tree_sync() waits until the remote has what it covers; -EIO if that takes long. */
 	bool replicate_on_sync;
-	/** Bytes of packs on this disk, above which what the remote has goes here. 0: no limit. */
+	/** Bytes of packs on this disk; above, content that the remote has goes. 0: no limit. */
 	uint64_t local_max;
-	/** Seconds for which tombstones of collected files are kept; 0: for good. */
+	/** Seconds for which tombstones of collected files are kept; 0: for ever. */
 	uint64_t tombstones_s;
 	/**
-	 * Other users come in, too. Attributes are the same for all, so `blocks` is then
-	 * OFS_BLOCKS_DATA: the cost would tell what a file has in common with those of others.
+	 * Other users have access. Attributes are the same for all, so `blocks` is then
+	 * OFS_BLOCKS_DATA: the cost would reveal what a file has in common with those of others.
 	 */
 	bool shared;
 	/** The text of `.offload/config.ini`; NULL: empty. Borrowed. */
@@ -241,7 +239,7 @@ struct ofs_tree_options {
 		.log_max = (uint64_t)64 << 20, .replicate_ms = 5000                            \
 	}
 
-/** The caller: owner of new files, and subject of the tree's own checks of permissions. */
+/** The caller: owner of new files, and subject of the tree's own permission checks. */
 struct ofs_cred {
 	uid_t uid;
 	gid_t gid;
@@ -254,13 +252,13 @@ struct ofs_entry {
 	ofs_node node;
 	struct stat attr;
 	/**
-	 * The name may be remembered until a change through this API or an `invalidate` call;
-	 * false: ask again each time.
+	 * The name may be cached until a change through this API or a `release` event; false: ask
+	 * again each time.
 	 */
 	bool keep_name;
 	/**
-	 * The same of the attributes; false: they are to be asked for by ofs_tree_getattr() first,
-	 * as a change may not have been told of before the node was known.
+	 * The same for the attributes; false: first ask for them by ofs_tree_getattr(), since a
+	 * change before the node was known may have gone unreported.
 	 */
 	bool keep_attr;
 };
@@ -269,21 +267,21 @@ struct ofs_entry {
  * Opens the store in the directory `path`. Waits for an owner that is just closing. -EBUSY: another
  * process owns it; -EINVAL: not a store, or of an unknown format; -EPERM: it belongs to another
  * user, or others may write to it, and the caller's $XDG_CONFIG_HOME/offloadfs/trusted_stores does
- * not name it; -ENOENT, -EACCES and what the filesystem says otherwise. `err` (may be NULL) gets
+ * not name it; -ENOENT, -EACCES and other errors of the filesystem. `err` (may be NULL) gets
  * the reason in words. `opts` is borrowed for the call only.
  */
 OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *opts,
 			     struct ofs_error *err, struct ofs_tree **ret);
 
 /**
- * The tree is about to be closed: whoever waits for content that a follower does not have yet gets
- * -EIO within a second. By any thread.
+ * Announces that the tree will be closed: calls that wait for content that a follower does not have
+ * yet return -EIO within a second.
  */
 OFS_EXPORT void ofs_tree_interrupt(struct ofs_tree *t);
 
 /**
  * Writes a checkpoint and closes; NULL is allowed. All nodes are forgotten. 0, or -errno when not
- * everything could be written: the log says what, and where it is.
+ * everything could be written: the log says what, and where it is kept.
  */
 OFS_EXPORT int ofs_tree_close(struct ofs_tree *t);
 
@@ -291,17 +289,17 @@ OFS_EXPORT int ofs_tree_close(struct ofs_tree *t);
  * Looks `name` up in `parent` and takes a reference to the node, to be given back with
  * ofs_tree_forget(). The literal name wins; else a slice of an existing file (-ERANGE: starts past
  * the end; -EINVAL: reversed or malformed). On -ENOENT `ret->keep_name` says whether the absence
- * may be remembered. In search/ every name is a query, with "%2F" for '/': a file with what it
+ * may be cached. In search/ every name is a query, with "%2F" for '/': a file with what it
  * finds (-EINVAL: malformed).
  */
 OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 			       struct ofs_entry *ret);
 
 /**
- * The same with the caller's permissions checked where the name bypasses a walk or tells of content
- * by itself. To others than root and the store's owner a ref is -ENOENT, as if it never was, unless
- * the file is their own or they may list and search all directories above it; a slice of a file
- * that the caller may not read is -EACCES, and so is a query of anybody but those two.
+ * The same with the caller's permissions checked where the name bypasses a walk or reveals content
+ * itself. For anyone but root and the store's owner a ref is -ENOENT, as if it never was, unless
+ * they own the file or may list and search all directories above it; a slice of a file that the
+ * caller may not read is -EACCES, and so is their every query.
  */
 OFS_EXPORT int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 				  const struct ofs_cred *cred, struct ofs_entry *ret);
@@ -360,7 +358,7 @@ OFS_EXPORT int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *
 /** Writes the target into `buf` and returns its length, not terminated; at most `size` bytes. */
 OFS_EXPORT ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
-/** The directory of a file's last name that is known; 0: none, or a virtual node. */
+/** The directory of the file's last known name; 0: none, or a virtual node. */
 OFS_EXPORT ofs_node ofs_tree_parent(struct ofs_tree *t, ofs_node node);
 
 /**
@@ -403,10 +401,10 @@ OFS_EXPORT int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off
 OFS_EXPORT ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
 				 uint64_t to_off, uint64_t len);
 
-/** Looking up a name in the directory `dir` is a search, which may take a while. */
+/** True if looking up a name in the directory `dir` is a search, which may take a while. */
 OFS_EXPORT bool ofs_tree_is_search(ofs_node dir);
 
-/** A change that needs space in the journal would have to wait now. */
+/** True if a change that needs space in the journal would have to wait now. */
 OFS_EXPORT bool ofs_tree_would_wait(struct ofs_tree *t);
 
 /** Makes every change so far durable against power loss. */
@@ -416,8 +414,8 @@ OFS_EXPORT int ofs_tree_sync(struct ofs_tree *t);
 OFS_EXPORT int ofs_tree_seal(struct ofs_tree *t);
 
 /**
- * Of the disk, as seen from a node: the tree of an agent tells nothing of what others use, as if it
- * had the disk for itself.
+ * Statistics of the disk as seen from a node: in an agent's tree nothing reveals what others use,
+ * as if it had the disk for itself.
  */
 OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs *ret);
 
@@ -428,18 +426,18 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs
  * read-only but for category, and ttl, important, tags and title. All other `user.*` are the user's
  * own, of any value up to 64 KiB; the rest (`security.*`, `system.*`, ...) is -EOPNOTSUPP.
  *
- * getxattr: returns the length; with size 0 nothing is written; -ERANGE when `size` is too small;
+ * getxattr returns the length; with size 0 nothing is written; -ERANGE: `size` is too small;
  * -ENODATA: not set. listxattr: the same, over the NUL-separated names.
  *
- * `user.offload.used` is when it was used last, as far as that was seen, `user.offload.lifecycle` a
- * sentence that says why it is kept or when it goes. `user.offload.state` of a directory in tasks/
+ * `user.offload.used` is the last use that was seen, `user.offload.lifecycle` a sentence that says
+ * why the file is kept or when it goes. `user.offload.state` of a directory in tasks/
  * is "live", "idle" (no file in it was used for `task_idle_s`) or "done".
  *
  * `user.offload.ending.TEXT` of a directory, which is not listed, has the names of the files in it
- * that end with TEXT, a line each, in the order of their making; nothing, when there are none.
+ * that end with TEXT, a line each, oldest first; empty if there are none.
  *
- * `user.offload.range` of a slice, which is not listed, is where its bytes begin in the file and how
- * many there are, "5120 812", without the line that says how to go on.
+ * `user.offload.range` of a slice, which is not listed, is where its bytes begin in the file and
+ * how many there are, "5120 812", without the line that says how to go on.
  *
  * `user.offload.gc` of OFS_NODE_ROOT, which is not listed, is the state of the last collection that
  * was asked for, as a JSON object: "state" and "error" as below, "dry_run", "looked" (files),
@@ -468,9 +466,9 @@ OFS_EXPORT ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const ch
 OFS_EXPORT ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
 /**
- * The same as the caller may know it, who may read the node. To others than root and the store's
- * owner a file has no stored_bytes, and no path, task and category where they would not find it by
- * its ref; and `user.offload.key` is one of their own.
+ * The same for a caller that may read the node. For anyone but root and the store's owner a file
+ * has no stored_bytes, and no path, task and category unless they could find it by its ref; and
+ * `user.offload.key` is one of their own.
  */
 OFS_EXPORT ssize_t ofs_tree_getxattr_as(struct ofs_tree *t, ofs_node node, const char *name,
 					void *buf, size_t size, const struct ofs_cred *cred);
@@ -510,23 +508,23 @@ OFS_EXPORT int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *
 /** -ENODATA: it is not set; -EOPNOTSUPP: it is read-only. */
 OFS_EXPORT int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name);
 
-/** The stable short name of an inode, as in refs/; `ret` has room for 9 bytes. Others' differ. */
+/** Writes the stable short name of an inode, as in refs/, into `ret`. Each store has its own. */
 #define OFS_REF_SIZE 9
 OFS_EXPORT void ofs_ref_format(const struct ofs_tree *t, ofs_node ino, char ret[OFS_REF_SIZE]);
 /**
- * The number by which the kernel and programs are to know a node, such as in st_ino and in file
- * handles: another one for each, always the same. Those of nodes tell how many files there are.
+ * The number to show for a node, as in st_ino and file handles: unique and permanent. The nodes'
+ * own numbers would reveal how many files there are.
  */
 OFS_EXPORT uint64_t ofs_tree_show_node(const struct ofs_tree *t, ofs_node node);
 /** The node of such a number. */
 OFS_EXPORT ofs_node ofs_tree_shown_node(const struct ofs_tree *t, uint64_t shown);
 /**
- * The same for positions in a directory, which tell how much is written. Those that are shown have
- * no order, and fit in an off_t; 0 stays the start.
+ * The same for positions in a directory, which would reveal how much is written. Shown positions
+ * have no order and fit in an off_t; 0 stays the start.
  */
 OFS_EXPORT uint64_t ofs_tree_show_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t cookie);
 OFS_EXPORT uint64_t ofs_tree_shown_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t shown);
-/** The inode number that a ref names, 0 when it is not a ref. */
+/** The inode number that a ref names; 0: not a ref. */
 OFS_EXPORT ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref);
 
 #endif
