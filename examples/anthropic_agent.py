@@ -7,9 +7,9 @@
 
     examples/anthropic_agent.py 'Why does ./long_tests.sh fail?'
 
-Before each request the messages are managed: long results are then pointers, and the model reads
-back the lines that it wants with its shell. What is ours here are finish() and the lines with
-`context`; the rest is an agent like any other. It needs our package: pip install ./python
+Before each request the messages are managed: long results become pointers, and the model reads the
+lines that it needs back with its shell. Only finish() and the lines with `context` concern
+offloading; the rest is an agent like any other. It needs the package: pip install ./python
 """
 import json
 import os
@@ -24,7 +24,7 @@ URL = os.environ.get("ANTHROPIC_BASE_URL", "https://api.anthropic.com").rstrip("
 KEY = os.environ.get("ANTHROPIC_API_KEY", "")
 MODEL = os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-4-5")
 TURNS = 50
-# Also the task that owns what is taken out: each chat needs a name of its own.
+# Also the task that owns what is taken out; each chat needs its own name.
 CHAT = f"chat-{time.time_ns()}-{os.getpid()}"
 
 SYSTEM = """You solve tasks with the bash tool, in the current folder. Long results are stored, and

@@ -7,9 +7,9 @@
 
     examples/openai_agent.py 'Why does ./long_tests.sh fail?'
 
-Before each request the messages are managed: long results are then pointers, and the model reads
-back the lines that it wants with its shell. What is ours here are finish() and the lines with
-`context`; the rest is an agent like any other. It needs our package: pip install ./python
+Before each request the messages are managed: long results become pointers, and the model reads the
+lines that it needs back with its shell. Only finish() and the lines with `context` concern
+offloading; the rest is an agent like any other. It needs the package: pip install ./python
 """
 import json
 import os
@@ -24,7 +24,7 @@ URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1").rstrip("/")
 KEY = os.environ.get("OPENAI_API_KEY", "")
 MODEL = os.environ.get("OPENAI_MODEL", "gpt-4o")
 TURNS = 50
-# Also the task that owns what is taken out: each chat needs a name of its own.
+# Also the task that owns what is taken out; each chat needs its own name.
 CHAT = f"chat-{time.time_ns()}-{os.getpid()}"
 
 SYSTEM = """You solve tasks with the bash tool, in the current folder. Long results are stored, and
@@ -51,7 +51,7 @@ def save(messages):
 
 
 def finish(context):
-    """Saves the chat with all that was taken out of it; after that the store may forget it."""
+    """Saves the restored chat; after that the store may forget what was taken out."""
     try:
         save(context.restore())
         context.store.done(CHAT)
@@ -70,7 +70,7 @@ def ask(messages):
 
 
 def bash(command):
-    """The output of a command, in the folder in which `offload` runs: its paths are relative."""
+    """The output of a command, run in the folder of `offload`, whose paths are relative to it."""
     print(f"+ {command}", file=sys.stderr)
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:

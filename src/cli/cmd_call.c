@@ -136,7 +136,7 @@ static int call_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_call = {
 	.name = "call",
 	.synopsis = "[CALL [--json] < ARGUMENTS]",
-	.summary = "For programs: makes one of the calls of the server, with arguments in JSON",
+	.summary = "For programs: makes one call of the server, with arguments in JSON",
 	.help = "Reads a JSON object from standard input and prints the answer, which is one,\n"
 		"too. Without CALL it lists the calls; with --json also their schemas, and\n"
 		"the socket of the tree's server, if there is one.\n",

@@ -112,7 +112,7 @@ const struct ofs_command ofs_cmd_context = {
 	.name = "context",
 	.synopsis = "[--mode compact|compress|auto] [--chat ID] [--prefetch] < REQUEST\n"
 		    "       offload context --restore < REQUEST",
-	.summary = "Makes the messages of a chat shorter, so that nothing of them is lost",
+	.summary = "Shortens the messages of a chat without losing anything",
 	.help = "Reads a JSON object with \"messages\" (OpenAI's or Anthropic's form), or a\n"
 		"list of messages, and writes one with those that a model is to get: large\n"
 		"results of tools are pointers, older messages a summary. What was taken out\n"

@@ -66,8 +66,8 @@ static int gc_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_gc = {
 	.name = "gc",
 	.synopsis = "[--dry-run [-v]] [--json]",
-	.summary = "Removes the files whose time is over where room is short or their grace is",
-	.help = "The daemon does so by itself every now and then. A file that was not used for its\n"
+	.summary = "Removes expired files when room is short or their grace is over",
+	.help = "The daemon does so regularly. A file that was not used for its\n"
 		"lifetime is evictable. It stays while there is room, and for 'grace' at most. What\n"
 		"is to go is on probation first, and goes when it is still unused after that.\n",
 	.options = options,

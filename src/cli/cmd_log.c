@@ -215,7 +215,7 @@ static int log_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_log = {
 	.name = "log",
 	.synopsis = "[--follow] [--task TASK] [--event EVENT] [-n N] [--since AGE] [--json]",
-	.summary = "Tells what became of files: offloaded, moved, expired, removed",
+	.summary = "Shows what happened to files: offloaded, moved, expired, removed",
 	.help = "One line each: time (UTC), event, ref, path, sizes, cause.\n",
 	.options = options,
 	.json = "print the lines of the log, a JSON object each",

@@ -59,7 +59,7 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_restore = {
 	.name = "restore",
 	.synopsis = "[--key FILE] URL STORE",
-	.summary = "Brings a store back that was replicated: takes it over from where it was",
+	.summary = "Restores a replicated store to this host, and takes it over",
 	.help = "URL is that of 'offload remote add'; STORE a directory that is empty or missing.\n"
 		"The host that has the store, if it still runs, writes no more from then on: its\n"
 		"mount becomes read-only, and 'offload salvage' there finds what was not sent. Names\n"

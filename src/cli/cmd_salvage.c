@@ -63,7 +63,7 @@ static int salvage_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_salvage = {
 	.name = "salvage",
 	.synopsis = "STORE DIR",
-	.summary = "Copies out what a store has that never reached its remote",
+	.summary = "Copies out what never reached a store's remote",
 	.help = "For a store that another host has taken over before all was sent: the files that\n"
 		"were made or changed since are copied into DIR, below the names that they have\n"
 		"in the tree. The store stays as it is; it must not be mounted.\n",

@@ -83,7 +83,7 @@ static int show_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_show = {
 	.name = "show",
 	.synopsis = "REF|PATH [--json]",
-	.summary = "Tells all that is known about a file",
+	.summary = "Shows all that is known about a file",
 	.json = "print a JSON object",
 	.notes = "Of a ref whose file has expired it tells what that was, and exits with 3.\n",
 	.operands = 1,

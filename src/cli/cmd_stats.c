@@ -198,7 +198,7 @@ static int stats_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_stats = {
 	.name = "stats",
 	.synopsis = "[--since WHEN] [--by WHAT] [--json]",
-	.summary = "Tells how much is stored, what it costs on disk, and what has expired",
+	.summary = "Shows how much is stored, what it costs on disk, and what has expired",
 	.help = "With --since or --by: the tokens that were kept out of prompts.\n",
 	.options = options,
 	.json = "print the tree's status.json, or the sums",

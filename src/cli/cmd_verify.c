@@ -143,7 +143,7 @@ static int verify_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_verify = {
 	.name = "verify",
 	.synopsis = "[--repair] [--json] [STORE|PATH]",
-	.summary = "Reads everything that is stored, and names the files that are damaged",
+	.summary = "Reads everything that is stored, and names damaged files",
 	.help = "STORE is a store; PATH is a workspace, or lies in a mounted tree. Works on a\n"
 		"mount in use as on a store that is not mounted.\n",
 	.notes = "Exits with 0 when there are no problems (left), with 1 when there are, with\n"

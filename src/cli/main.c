@@ -68,7 +68,7 @@ static int help_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_help = {
 	.name = "help",
 	.synopsis = "[--json] [COMMAND]",
-	.summary = "Tells what the tool, or one command, does",
+	.summary = "Describes the tool or one command",
 	.json = "print a JSON object: the commands, their options, and all settings",
 	.operands = 1,
 	.run = help_run,
