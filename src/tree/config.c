@@ -149,7 +149,7 @@ static const struct ofs_ini_key keys[] = {
 	  .text = "Move these to persistent/, by their names, tags or titles" },
 	{ .section = PROMOTE, .name = "when", .type = OFS_INI_TEXT, .check = check_when,
 	  .value = "task done|after N reads",
-	  .text = "When to move them: task done (the default), or after N reads" },
+	  .text = "When: task done (the default), or after N reads" },
 	{ .section = AGENT, .name = "max", .number = { OFS_UNIT_MIB, 1, 1 << 30, "unlimited" },
 	  .text = "Size of all files of the agent" },
 	{ .section = CATEGORY, .name = "ttl", .number = { OFS_UNIT_S, 1, TTL_MAX, "never" },
