@@ -19,7 +19,7 @@
 	X(debug, "debug", "debug", "The same as -d")                                           \
 	X(supervise, "supervise", "supervise", "In the background, start a daemon that died again") \
 	X(follow, "follow", "follow",                                                          \
-	  "STORE is a URL: show, read-only, what another host replicates to there")
+	  "STORE is a URL: show read-only what another host replicates there")
 
 struct ofs_daemon_option {
 	const char *name; /* "-h", or a word for -o */
