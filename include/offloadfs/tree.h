@@ -275,10 +275,11 @@ struct ofs_entry {
 
 /**
  * Opens the store in the directory `path`. Waits for an owner that is just closing. -EBUSY: another
- * process owns it; -EINVAL: not a store, of an unknown format, or options without a size; -EPERM: it belongs to another
- * user, or others may write to it, and the caller's $XDG_CONFIG_HOME/offloadfs/trusted_stores does
- * not name it; -ENOENT, -EACCES and what the filesystem says otherwise. `err` (may be NULL) gets
- * the reason in words. `opts` is borrowed for the call only.
+ * process owns it; -EINVAL: not a store, of an unknown format, or options without a size; -EPERM:
+ * it belongs to another user, or others may write to it, and the caller's
+ * $XDG_CONFIG_HOME/offloadfs/trusted_stores does not name it; -ENOENT, -EACCES and what the
+ * filesystem says otherwise. `err` (may be NULL) gets the reason in words. `opts` is borrowed for
+ * the call only.
  */
 OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *opts,
 			     struct ofs_error *err, struct ofs_tree **ret);

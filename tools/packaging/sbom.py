@@ -65,7 +65,7 @@ def from_system(path):
 def contents(build):
     """The packages that are in the programs of a build."""
     commands = quietly("ninja", "-C", build, "-t", "commands", "offload", "offloadfs")
-    paths = set(re.findall(r"(/[^\s'\"]+\.a)(?=\s|$)", commands))
+    paths = set(re.findall(r"(?<![\w.-])(/[^\s'\"]+\.a)(?=\s|$)", commands))
     paths |= set(re.findall(r"=(/[^\s'\"]+\.js)(?=\s|$)", commands))
     wrap = (ROOT / "subprojects" / "fuse3.wrap").read_text(encoding="utf-8")
     if "subprojects/fuse-" in commands:
@@ -90,7 +90,8 @@ def run(options):
     packages = {p["SPDXID"]: p for p in contents(options.build)}
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", own["SPDXID"])]
     relations += [(own["SPDXID"], "CONTAINS", name) for name in packages]
-    made = datetime.datetime.fromtimestamp(int(git("log", "-1", "--format=%ct")), datetime.timezone.utc)
+    seconds = int(git("log", "-1", "--format=%ct"))
+    made = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
     document = {
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
