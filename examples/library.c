@@ -2,7 +2,7 @@
 /*
  * `offload context` within a program: reads a request from standard input and writes the answer.
  *
- *	cc library.c -o library $(pkg-config --static --cflags --libs liboffloadfs)
+ *	cc library.c -o library $(pkg-config --cflags --libs liboffloadfs)
  *	./library .offload < request.json
  */
 #include <stdio.h>

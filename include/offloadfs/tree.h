@@ -76,6 +76,7 @@ struct ofs_task_step {
 	const char *text; /**< its content, not NUL-terminated */
 	size_t len;
 	int error; /**< 0; -errno: unreadable, and empty (-EACCES: for the caller) */
+	uint64_t reserved[2]; /**< has no meaning yet */
 };
 
 /**
@@ -106,6 +107,11 @@ enum ofs_blocks {
 };
 
 struct ofs_tree_options {
+	/**
+	 * Bytes of this structure, as the program knows it. OFS_TREE_OPTIONS_INIT sets it; an option
+	 * of a later version then has its default.
+	 */
+	size_t size;
 	/** Make the store when the directory does not exist or is empty. */
 	bool create;
 	/**
@@ -232,11 +238,12 @@ struct ofs_tree_options {
  */
 #define OFS_TREE_OPTIONS_INIT                                                                  \
 	{                                                                                      \
-		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000, \
-		.slice_max_lines = 2000, .slice_max_bytes = 65536, .search_ms = 250,           \
-		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000, .gc_interval_ms = 60000,    \
-		.grace_s = 604800, .task_idle_s = 86400, .tombstones_s = 31536000,             \
-		.log_max = (uint64_t)64 << 20, .replicate_ms = 5000                            \
+		.size = sizeof(struct ofs_tree_options), .create = true, .background = true,   \
+		.mountpoint = NULL, .seal_delay_ms = 1000, .slice_max_lines = 2000,            \
+		.slice_max_bytes = 65536, .search_ms = 250, .cache_bytes = (size_t)32 << 20,   \
+		.scrub_ms = 1000, .gc_interval_ms = 60000, .grace_s = 604800,                  \
+		.task_idle_s = 86400, .tombstones_s = 31536000, .log_max = (uint64_t)64 << 20, \
+		.replicate_ms = 5000                                                           \
 	}
 
 /** The caller: owner of new files, and subject of the tree's own permission checks. */
@@ -261,14 +268,15 @@ struct ofs_entry {
 	 * change before the node was known may have gone unreported.
 	 */
 	bool keep_attr;
+	uint64_t reserved[2]; /**< has no meaning yet */
 };
 
 /**
  * Opens the store in the directory `path`. Waits for an owner that is just closing. -EBUSY: another
- * process owns it; -EINVAL: not a store, or of an unknown format; -EPERM: it belongs to another
- * user, or others may write to it, and the caller's $XDG_CONFIG_HOME/offloadfs/trusted_stores does
- * not name it; -ENOENT, -EACCES and other errors of the filesystem. `err` (may be NULL) gets
- * the reason in words. `opts` is borrowed for the call only.
+ * process owns it; -EINVAL: not a store, of an unknown format, or options without a size; -EPERM:
+ * it belongs to another user, or others may write to it, and the caller's
+ * $XDG_CONFIG_HOME/offloadfs/trusted_stores does not name it; -ENOENT, -EACCES and other errors of
+ * the filesystem. `err` (may be NULL) gets the reason in words. `opts` is borrowed for the call only.
  */
 OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *opts,
 			     struct ofs_error *err, struct ofs_tree **ret);

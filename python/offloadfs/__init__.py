@@ -37,7 +37,7 @@ from .errors import (
 from .store import Store
 from .tools import reading_tools
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Agent",

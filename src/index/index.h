@@ -15,7 +15,7 @@
 #pragma once
 
 #include <offloadfs/error.h>
-#include <offloadfs/ledger.h>
+#include "base/ledger_entry.h"
 
 #include "base/buf.h"
 #include "base/class.h"

@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include <offloadfs/error.h>
-#include <offloadfs/ledger.h>
+#include "base/ledger_entry.h"
 
 #include "base/xattr.h"
 #include "codec/hash.h"

@@ -295,7 +295,8 @@ const char *ofs_config_get_text(const struct ofs_config *c, const char *name)
 	return text ? text : "";
 }
 
-void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
+/* Sets what `ret`, of which all members are there, has of the configuration. */
+static void apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 {
 	const struct ofs_ini_key *first = ofs_ini_find(&ofs_config_table, GENERAL, "ttl_shell");
 	const char *when = get_text(c, PROMOTE, "when");
@@ -337,6 +338,16 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->embed_key = secure_getenv("OFFLOAD_EMBED_KEY");
 	ret->blocks = (enum ofs_blocks)ofs_config_get(c, "blocks");
 	ret->hide_working = (enum ofs_hide_working)ofs_config_get(c, "hide_working");
+}
+
+void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
+{
+	struct ofs_tree_options known = { 0 };
+	size_t size = OFS_MIN(ret->size, sizeof(known));
+
+	memcpy(&known, ret, size);
+	apply(c, &known);
+	memcpy(ret, &known, size);
 }
 
 /* ---- the file */

@@ -120,8 +120,8 @@ static bool hides_working(const struct ofs_tree_options *opts)
 	return opts->hide_working == OFS_HIDE_ON;
 }
 
-int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct ofs_error *err,
-		  struct ofs_tree **ret)
+static int open_tree(const char *path, const struct ofs_tree_options *opts, struct ofs_error *err,
+		     struct ofs_tree **ret)
 {
 	struct ofs_tree *t;
 	struct ofs_store_options store = {
@@ -204,6 +204,18 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	}
 	*ret = t;
 	return 0;
+}
+
+int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct ofs_error *err,
+		  struct ofs_tree **ret)
+{
+	struct ofs_tree_options known = OFS_TREE_OPTIONS_INIT;
+
+	if (!opts->size)
+		return ofs_error_set(err, EINVAL,
+				     "the options have no size: begin with OFS_TREE_OPTIONS_INIT");
+	memcpy(&known, opts, OFS_MIN(opts->size, sizeof(known)));
+	return open_tree(path, &known, err, ret);
 }
 
 void ofs_tree_interrupt(struct ofs_tree *t)

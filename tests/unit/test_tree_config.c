@@ -72,7 +72,7 @@ static void expect_refused(const char *text, size_t len, unsigned int line, cons
 Test(tree_config, defaults_are_those_of_a_tree)
 {
 	const struct ofs_tree_options usual = OFS_TREE_OPTIONS_INIT;
-	struct ofs_tree_options o = { .create = true, .mountpoint = "kept" };
+	struct ofs_tree_options o = { .size = sizeof(o), .create = true, .mountpoint = "kept" };
 
 	ofs_config_apply(config, &o);
 	cr_expect_eq(o.seal_delay_ms, usual.seal_delay_ms);
@@ -365,7 +365,7 @@ Test(tree_config, an_option_wins_over_the_file_in_any_order)
 Test(tree_config, a_store_is_told_a_value)
 {
 	static const char *const lost[] = { "", " x", "x ", "x ; y", ";x", "x\ny = z", "x\ty" };
-	struct ofs_tree_options opts;
+	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
 
 	write_text("# mine\nremote: old\nscrub = 250\n[category news]\nttl = 9\n");
 	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://b/p?a=b;c", &err), 0, "%s", err.text);

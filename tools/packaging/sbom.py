@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""Writes what the programs of a build contain as SPDX 2.3 (JSON) to standard output."""
+import datetime
+import json
+import pathlib
+import re
+import subprocess
+
+from common import ROOT, Failure, git, quietly
+
+# Source package of Debian: name, license. What a build takes from the system is looked up here.
+SYSTEM = {
+    "sqlite3": ("SQLite", "blessing"),
+    "libzstd": ("Zstandard", "BSD-3-Clause"),
+    "openssl": ("OpenSSL", "Apache-2.0"),
+    "xxhash": ("xxHash", "BSD-2-Clause"),
+    "jansson": ("Jansson", "MIT"),
+    "pcre2": ("PCRE2", "BSD-3-Clause"),
+    "snowball": ("Snowball", "BSD-3-Clause"),
+    "liburing": ("liburing", "LGPL-2.1-or-later OR MIT"),
+    "numactl": ("libnuma", "LGPL-2.1-only"),
+    "zlib": ("zlib", "Zlib"),
+    "chart.js": ("Chart.js", "MIT"),
+    "node-chart.js": ("Chart.js", "MIT"),
+    "node-d3-hierarchy": ("d3-hierarchy", "BSD-3-Clause"),
+}
+# Of the compiler and the C library, which every program has.
+TOOLCHAIN = ("gcc-", "glibc")
+
+
+def arguments(parser):
+    parser.add_argument("build", type=pathlib.Path, help="the directory of a build")
+
+
+def package(name, version, license, place):
+    return {
+        "SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name),
+        "name": name,
+        "versionInfo": version,
+        "downloadLocation": place,
+        "filesAnalyzed": False,
+        "licenseConcluded": license,
+        "licenseDeclared": license,
+        "copyrightText": "NOASSERTION",
+    }
+
+
+def from_system(path):
+    """The package of a file of the system's; None: it is the toolchain's."""
+    path = pathlib.Path(path).resolve()
+    found = None
+    for name in (path, pathlib.Path("/" + str(path).removeprefix("/usr/"))):
+        done = subprocess.run(["dpkg", "-S", name], capture_output=True, text=True, check=False)
+        found = found or (done.stdout.split(": ")[0] if done.returncode == 0 else None)
+    if not found:
+        return package(path.name, "NOASSERTION", "NOASSERTION", "NOASSERTION")
+    wanted = "${source:Package} ${source:Version}\n"
+    source, version = quietly("dpkg-query", "-W", "-f", wanted, found).splitlines()[0].split()
+    if source.startswith(TOOLCHAIN):
+        return None
+    name, license = SYSTEM.get(source, (source, "NOASSERTION"))
+    return package(name, version, license, f"https://sources.debian.org/src/{source}/{version}/")
+
+
+def contents(build):
+    """The packages that are in the programs of a build."""
+    commands = quietly("ninja", "-C", build, "-t", "commands", "offload", "offloadfs")
+    paths = set(re.findall(r"(?<![\w.-])(/[^\s'\"]+\.a)(?=\s|$)", commands))
+    paths |= set(re.findall(r"=(/[^\s'\"]+\.js)(?=\s|$)", commands))
+    wrap = (ROOT / "subprojects" / "fuse3.wrap").read_text(encoding="utf-8")
+    if "subprojects/fuse-" in commands:
+        url = re.search(r"^source_url = (.*)$", wrap, re.M)[1]
+        version = re.search(r"^directory = fuse-(.*)$", wrap, re.M)[1]
+        yield package("libfuse", version, "LGPL-2.1-only", url)
+    table = (ROOT / "src" / "embed" / "unicode_data.h").read_text(encoding="utf-8")
+    unicode = re.search(r"Of Unicode ([\d.]*\d)", table)[1]
+    place = f"https://www.unicode.org/Public/{unicode}/ucd/"
+    yield package("Unicode Character Database", unicode, "Unicode-DFS-2016", place)
+    for path in sorted(paths):
+        if not pathlib.Path(path).resolve().is_relative_to(build.resolve()):
+            yield from filter(None, [from_system(path)])
+
+
+def run(options):
+    if not (options.build / "build.ninja").is_file():
+        raise Failure(f"'{options.build}' is not the directory of a build")
+    project = json.loads(quietly("meson", "introspect", "--projectinfo", options.build))
+    commit = git("rev-parse", "HEAD")
+    own = package("offloadfs", project["version"], "MIT", "NOASSERTION")
+    packages = {p["SPDXID"]: p for p in contents(options.build)}
+    relations = [("SPDXRef-DOCUMENT", "DESCRIBES", own["SPDXID"])]
+    relations += [(own["SPDXID"], "CONTAINS", name) for name in packages]
+    seconds = int(git("log", "-1", "--format=%ct"))
+    made = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    document = {
+        "spdxVersion": "SPDX-2.3",
+        "dataLicense": "CC0-1.0",
+        "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"offloadfs-{project['version']}",
+        "documentNamespace": f"urn:offloadfs:{project['version']}:{commit}",
+        "creationInfo": {
+            "created": made.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "creators": ["Tool: offloadfs-tools-package"],
+        },
+        "packages": [own, *packages.values()],
+        "relationships": [
+            {"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b}
+            for a, kind, b in relations
+        ],
+    }
+    print(json.dumps(document, indent=1))
+    return 0
