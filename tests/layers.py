@@ -62,7 +62,7 @@ FOREIGN = {
     r"sqlite3.*": {"index"},
     r"pcre2\.h": {"base", "service"},
     r"zstd.*|zdict\.h": {"codec"},
-    r"curl/.*": {"io"},
+    r"curl/.*|archive(_entry)?\.h": {"io"},
     r"microhttpd\.h": {"service"},
     r"openssl/.*|xxhash\.h": {"codec"},
 }

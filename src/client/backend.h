@@ -51,6 +51,18 @@ struct ofs_backend_ops {
 		     uint64_t off);
 	void (*close)(struct ofs_backend *b, ofs_handle h);
 	/* `flags` as of renameat2. */
+	/* Opens an existing file for writing, too. */
+	int (*edit)(struct ofs_backend *b, const char *path, ofs_handle *ret);
+	/* SEEK_DATA or SEEK_HOLE: the offset, or -ENXIO. */
+	int64_t (*seek)(struct ofs_backend *b, ofs_handle h, uint64_t off, int whence);
+	/* Names, each with its NUL; with `size` 0 their length. Of no symbolic link. */
+	ssize_t (*listxattr)(struct ofs_backend *b, const char *path, char *buf, size_t size);
+	ssize_t (*readlink)(struct ofs_backend *b, const char *path, char *buf, size_t size);
+	int (*symlink)(struct ofs_backend *b, const char *target, const char *path);
+	/* `path` becomes another name of the file `of`. */
+	int (*link)(struct ofs_backend *b, const char *of, const char *path);
+	/* Sets permissions and the time of the last change, in nanoseconds. */
+	int (*stamp)(struct ofs_backend *b, const char *path, mode_t mode, int64_t mtime);
 	int (*rename)(struct ofs_backend *b, const char *from, const char *to, unsigned int flags);
 	int (*unlink)(struct ofs_backend *b, const char *path);
 	int (*rmdir)(struct ofs_backend *b, const char *path);

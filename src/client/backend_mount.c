@@ -15,6 +15,7 @@
 #include <sys/xattr.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "io/file.h"
 #include "io/path.h"
@@ -178,6 +179,77 @@ static int mount_create(struct ofs_backend *b, const char *path, mode_t mode, of
 	return mount_open_flags(b, path, O_RDWR | O_CREAT | O_EXCL, mode, ret);
 }
 
+static int mount_edit(struct ofs_backend *b, const char *path, ofs_handle *ret)
+{
+	return mount_open_flags(b, path, O_RDWR | O_NONBLOCK, 0, ret);
+}
+
+static int64_t mount_seek(struct ofs_backend *b, ofs_handle h, uint64_t off, int whence)
+{
+	off_t at = lseek((int)h, (off_t)off, whence);
+
+	(void)b;
+	return at < 0 ? -errno : at;
+}
+
+static ssize_t mount_listxattr(struct ofs_backend *b, const char *path, char *buf, size_t size)
+{
+	OFS_CLOSE int fd = mount_find(b, path, 0);
+	char full[32];
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	mount_name(fd, full);
+	n = listxattr(full, buf, size);
+	return n < 0 ? -errno : n;
+}
+
+static ssize_t mount_readlink(struct ofs_backend *b, const char *path, char *buf, size_t size)
+{
+	OFS_CLOSE int fd = mount_find(b, path, O_NOFOLLOW);
+	ssize_t n = fd < 0 ? fd : readlinkat(fd, "", buf, size);
+
+	return fd >= 0 && n < 0 ? -errno : n;
+}
+
+static int mount_symlink(struct ofs_backend *b, const char *target, const char *path)
+{
+	const char *name;
+	OFS_CLOSE int parent = mount_find_parent(b, path, &name);
+
+	if (parent < 0)
+		return parent;
+	return symlinkat(target, parent, name) < 0 ? -errno : 0;
+}
+
+static int mount_link(struct ofs_backend *b, const char *of, const char *path)
+{
+	const char *name;
+	OFS_CLOSE int fd = mount_find(b, of, O_NOFOLLOW);
+	OFS_CLOSE int parent = mount_find_parent(b, path, &name);
+	char full[32];
+
+	if (fd < 0 || parent < 0)
+		return fd < 0 ? fd : parent;
+	mount_name(fd, full);
+	return linkat(AT_FDCWD, full, parent, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+static int mount_stamp(struct ofs_backend *b, const char *path, mode_t mode, int64_t mtime)
+{
+	int64_t seconds = ofs_seconds(mtime);
+	const struct timespec times[] = { { .tv_nsec = UTIME_OMIT },
+					  { seconds, (long)(mtime - seconds * OFS_NS_PER_S) } };
+	OFS_CLOSE int fd = mount_find(b, path, 0);
+	char full[32];
+
+	if (fd < 0)
+		return fd;
+	mount_name(fd, full);
+	return chmod(full, mode) < 0 || utimensat(AT_FDCWD, full, times, 0) < 0 ? -errno : 0;
+}
+
 static ssize_t mount_read(struct ofs_backend *b, ofs_handle h, void *buf, size_t size, uint64_t off)
 {
 	(void)b;
@@ -281,6 +353,16 @@ TIMED(ssize_t, read,
 TIMED(int, write,
       (struct ofs_backend *b, ofs_handle h, const void *buf, size_t size, uint64_t off),
       h, buf, size, off)
+TIMED(int, edit, (struct ofs_backend *b, const char *path, ofs_handle *ret), path, ret)
+TIMED(int64_t, seek, (struct ofs_backend *b, ofs_handle h, uint64_t off, int whence), h, off, whence)
+TIMED(ssize_t, listxattr, (struct ofs_backend *b, const char *path, char *buf, size_t size),
+      path, buf, size)
+TIMED(ssize_t, readlink, (struct ofs_backend *b, const char *path, char *buf, size_t size),
+      path, buf, size)
+TIMED(int, symlink, (struct ofs_backend *b, const char *target, const char *path), target, path)
+TIMED(int, link, (struct ofs_backend *b, const char *of, const char *path), of, path)
+TIMED(int, stamp, (struct ofs_backend *b, const char *path, mode_t mode, int64_t mtime),
+      path, mode, mtime)
 TIMED(int, rename,
       (struct ofs_backend *b, const char *from, const char *to, unsigned int flags), from, to, flags)
 TIMED(int, unlink, (struct ofs_backend *b, const char *path), path)
@@ -308,6 +390,13 @@ static const struct ofs_backend_ops mount_ops = {
 	.read = timed_read,
 	.write = timed_write,
 	.close = timed_close,
+	.edit = timed_edit,
+	.seek = timed_seek,
+	.listxattr = timed_listxattr,
+	.readlink = timed_readlink,
+	.symlink = timed_symlink,
+	.link = timed_link,
+	.stamp = timed_stamp,
 	.rename = timed_rename,
 	.unlink = timed_unlink,
 	.rmdir = timed_rmdir,

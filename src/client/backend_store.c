@@ -195,6 +195,70 @@ static void store_close(struct ofs_backend *b, ofs_handle h)
 	ofs_tree_forget(store_tree(b), h, 1);
 }
 
+static int64_t store_seek(struct ofs_backend *b, ofs_handle h, uint64_t off, int whence)
+{
+	return ofs_tree_seek(store_tree(b), h, off, whence);
+}
+
+static ssize_t store_listxattr(struct ofs_backend *b, const char *path, char *buf, size_t size)
+{
+	HELD at = { 0 };
+	int r = store_walk(b, path, &at);
+
+	return r < 0 ? r : ofs_tree_listxattr(at.tree, at.node, buf, size);
+}
+
+static ssize_t store_readlink(struct ofs_backend *b, const char *path, char *buf, size_t size)
+{
+	HELD at = { 0 };
+	int r = store_walk(b, path, &at);
+
+	return r < 0 ? r : ofs_tree_readlink(at.tree, at.node, buf, size);
+}
+
+static int store_symlink(struct ofs_backend *b, const char *target, const char *path)
+{
+	HELD parent = { 0 };
+	struct ofs_entry entry;
+	const char *name;
+	int r = store_walk_parent(b, path, &parent, &name);
+
+	if (r == 0)
+		r = ofs_tree_symlink(parent.tree, parent.node, name, target, store_cred(b), &entry);
+	if (r == 0)
+		ofs_tree_forget(parent.tree, entry.node, 1);
+	return r;
+}
+
+static int store_link(struct ofs_backend *b, const char *of, const char *path)
+{
+	HELD at = { 0 };
+	HELD parent = { 0 };
+	struct ofs_entry entry;
+	const char *name;
+	int r = store_walk(b, of, &at);
+
+	if (r == 0)
+		r = store_walk_parent(b, path, &parent, &name);
+	if (r == 0)
+		r = ofs_tree_link(at.tree, at.node, parent.node, name, &entry);
+	if (r == 0)
+		ofs_tree_forget(parent.tree, entry.node, 1);
+	return r;
+}
+
+static int store_stamp(struct ofs_backend *b, const char *path, mode_t mode, int64_t mtime)
+{
+	const struct ofs_setattr attr = { .set = OFS_SET_MODE | OFS_SET_MTIME,
+					  .mode = mode,
+					  .mtime = mtime };
+	HELD at = { 0 };
+	struct stat st;
+	int r = store_walk(b, path, &at);
+
+	return r < 0 ? r : ofs_tree_setattr(at.tree, at.node, &attr, &st);
+}
+
 static int store_rename(struct ofs_backend *b, const char *from, const char *to, unsigned int flags)
 {
 	HELD from_parent = { 0 };
@@ -255,6 +319,13 @@ static const struct ofs_backend_ops store_ops = {
 	.read = store_read,
 	.write = store_write,
 	.close = store_close,
+	.edit = store_open,
+	.seek = store_seek,
+	.listxattr = store_listxattr,
+	.readlink = store_readlink,
+	.symlink = store_symlink,
+	.link = store_link,
+	.stamp = store_stamp,
 	.rename = store_rename,
 	.unlink = store_unlink,
 	.rmdir = store_rmdir,

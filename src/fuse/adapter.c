@@ -666,7 +666,8 @@ static bool is_forbidden(fuse_req_t req, const char *name)
 	return uid && uid != geteuid() &&
 	       (strncmp(name, "user.offload.gc", strlen("user.offload.gc")) == 0 ||
 		strncmp(name, "user.offload.verify", strlen("user.offload.verify")) == 0 ||
-		strcmp(name, "user.offload.remote") == 0);
+		strcmp(name, "user.offload.remote") == 0 ||
+		strcmp(name, "user.offload.bring") == 0);
 }
 
 static void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)

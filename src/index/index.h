@@ -230,6 +230,8 @@ int ofs_index_list_marks(struct ofs_index *ix, size_t max, int (*fn)(void *arg, 
  */
 int ofs_index_get_tombstone(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret,
 			    int64_t *ret_removed);
+/* The first number from `from` on of an inode or a tombstone; UINT64_MAX: none. */
+int ofs_index_first_number(struct ofs_index *ix, uint64_t from, uint64_t *ret);
 int ofs_index_count(struct ofs_index *ix, uint64_t *ret_inodes,
 		    uint64_t *ret_bytes); /* regular files and their sizes */
 int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret); /* bytes of database and WAL */

@@ -186,8 +186,8 @@ int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,
 	return ofs_db_list_numbers(&ix->db, OFS_STMT_XATTR_LABELLED, OFS_ARGS(after), fn, arg);
 }
 
-int ofs_index_list_files(struct ofs_index *ix, uint64_t before,
-			 int (*fn)(void *arg, uint64_t ino), void *arg)
+int ofs_index_list_files(struct ofs_index *ix, uint64_t before, int (*fn)(void *arg, uint64_t ino),
+			 void *arg)
 {
 	return ofs_db_list_numbers(&ix->db, OFS_STMT_INODE_FILES, OFS_ARGS(before), fn, arg);
 }
@@ -315,6 +315,17 @@ int ofs_index_get_tombstone(struct ofs_index *ix, uint64_t ino, struct ofs_buf *
 		ofs_buf_append(ret, what, (size_t)sqlite3_column_bytes(st, 1));
 	*ret_removed = sqlite3_column_int64(st, 0);
 	return 0;
+}
+
+int ofs_index_first_number(struct ofs_index *ix, uint64_t from, uint64_t *ret)
+{
+	OFS_DB_LOCKED(&ix->db);
+	uint64_t first = 0;
+	int r = ofs_db_get_number(&ix->db, OFS_STMT_NUMBER_FIRST, OFS_ARGS(from), &first);
+
+	if (r == 0)
+		*ret = first ? first : UINT64_MAX;
+	return r;
 }
 
 int ofs_index_put_tombstone(struct ofs_index *ix, uint64_t ino, int64_t removed, const void *what,

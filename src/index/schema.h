@@ -222,6 +222,8 @@ extern const char ofs_schema_from_6[];
 	X(MARK_LIST, "SELECT ino FROM mark ORDER BY ino LIMIT ?1") \
 	X(MARK_PUT, "INSERT OR IGNORE INTO mark(ino) VALUES(?1)") \
 	X(MARK_DELETE, "DELETE FROM mark WHERE ino = ?1") \
+	X(NUMBER_FIRST, "SELECT min(ino) FROM (SELECT min(ino) AS ino FROM inode WHERE ino >= ?1" \
+	  " UNION ALL SELECT min(ino) FROM tombstone WHERE ino >= ?1)") \
 	X(TOMBSTONE_GET, "SELECT removed, what FROM tombstone WHERE ino = ?1") \
 	X(TOMBSTONE_PUT, "INSERT OR REPLACE INTO tombstone(ino, removed, what)" \
 	  " VALUES(?1, ?2, ?3)") \

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/ledger.h"
+#include "store/number.h"
 #include "store/store_state.h"
 
 /* An entry came or went. To a directory itself that is no use: what is in it is not used by it. */
@@ -67,7 +68,7 @@ static int load_entries(struct ofs_store *s, struct change *c)
 		return e;
 	c->entry = ofs_dir_find(c->dir->dir, r->name);
 	if (r->type == OFS_RECORD_CREATE)
-		return c->entry ? -EEXIST : 0;
+		return c->entry ? -EEXIST : ofs_store_find_former(s, r, &c->n);
 	if (r->type == OFS_RECORD_LINK)
 		return ofs_store_inode(s, r->ino, &c->n);
 	e = c->entry ? ofs_store_inode(s, c->entry->ino, &c->n) : -ENOENT;
@@ -119,8 +120,10 @@ static void apply_create(struct ofs_store *s, const struct change *c)
 {
 	const struct ofs_record *r = c->r;
 	struct ofs_inode *dir = c->dir;
-	struct ofs_inode *n = ofs_store_add_inode(s, r->ino);
+	struct ofs_inode *n = c->n ? c->n : ofs_store_add_inode(s, r->ino);
 
+	if (c->n)
+		ofs_store_renew_inode(s, n);
 	n->row.parent = r->dir;
 	n->row.mode = r->mode;
 	n->row.uid = r->uid;
@@ -140,7 +143,7 @@ static void apply_create(struct ofs_store *s, const struct change *c)
 		dir->row.nlink++;
 	}
 	ofs_store_count(s, n, true);
-	s->next_ino = OFS_MAX(s->next_ino, r->ino + 1);
+	ofs_store_note_number(s, r->ino);
 	add_entry(s, dir, r->name, n, c->lsn);
 	stamp_dir(s, dir, r->time);
 	stamp(s, n, r);
@@ -187,14 +190,19 @@ static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_ino
 static void keep_tombstone(struct ofs_store *s, const struct ofs_record *r)
 {
 	struct ofs_tombstone *t = ofs_alloc(sizeof(*t) + r->value_len);
+	OFS_FREE struct ofs_tombstone *former = ofs_map_remove(&s->tombstones, r->ino);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
+	int64_t removed;
 
+	/* That of an earlier file with this number is replaced. */
+	if (!former && ofs_index_get_tombstone(s->index, r->ino, &what, &removed) < 0)
+		s->counts.tombstones++;
 	t->ino = r->ino;
 	t->removed = ofs_seconds(r->time);
 	t->len = r->value_len;
 	if (t->len)
 		memcpy(t->what, r->value, t->len);
 	ofs_map_put(&s->tombstones, t->ino, t);
-	s->counts.tombstones++;
 }
 
 static void apply_unlink(struct ofs_store *s, const struct change *c)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "store/cycle.h"
 #include "store/ledger.h"
+#include "store/number.h"
 #include "store/store_state.h"
 
 struct block_change {
@@ -145,7 +146,7 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 
 	cp->epoch = s->epoch++;
 	cp->meta.checkpoint = ofs_journal_end(s->journal);
-	cp->meta.next_ino = s->next_ino;
+	cp->meta.next_ino = ofs_store_clear_number(s);
 	cp->meta.scrubbed = s->scrubbed;
 	cp->meta.counts = s->counts;
 	ofs_age_take(s, &cp->meta);

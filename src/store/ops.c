@@ -9,6 +9,8 @@
 #include <offloadfs/tree.h>
 
 #include "io/failpoint.h"
+#include "store/cycle.h"
+#include "store/number.h"
 #include "store/record.h"
 #include "store/store_state.h"
 
@@ -177,7 +179,10 @@ static int try_create(struct ofs_store *s, uint64_t parent, const char *name,
 		return r;
 	if (ofs_dir_find(dir->dir, name))
 		return -EEXIST;
-	rec.ino = s->next_ino;
+	rec.ino = what->ino;
+	r = what->ino ? ofs_store_check_number(s, what) : ofs_store_next_number(s, &rec.ino);
+	if (r < 0)
+		return r;
 	if (dir->row.mode & S_ISGID) {
 		rec.gid = dir->row.gid;
 		if (S_ISDIR(what->mode))
@@ -201,7 +206,15 @@ int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
 	do
 		r = try_create(s, dir, name, what, ret);
 	while (ofs_store_make_room(s, r));
-	return r;
+	if (r != -EAGAIN)
+		return r;
+	/* No record of the file that had the number is replayed after that. */
+	pthread_mutex_lock(&s->cycle);
+	r = ofs_store_checkpoint(s, NULL);
+	pthread_mutex_unlock(&s->cycle);
+	if (r == 0)
+		r = try_create(s, dir, name, what, ret);
+	return r == -EAGAIN ? -EBUSY : r;
 }
 
 static int try_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,

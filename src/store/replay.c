@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/number.h"
 #include "store/record.h"
 #include "store/store_state.h"
 
@@ -66,7 +67,7 @@ static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record
 	/* It changes something that was lost, whose inode number must not be given to another. */
 	if (s->damage.lost && e < 0 && e != -ENOMEM && e != -EIO) {
 		s->damage.refused++;
-		s->next_ino = OFS_MAX(s->next_ino, r.ino + 1);
+		ofs_store_note_number(s, r.ino);
 		return 0;
 	}
 	if (e < 0)

@@ -183,12 +183,18 @@ void ofs_store_note_hash(struct ofs_store *s, uint64_t ino, uint64_t version,
 /* Gives back the memory that looking at many inodes has filled. */
 void ofs_store_relax(struct ofs_store *s);
 
-/* `target` is for S_IFLNK. A parent with S_ISGID passes its group on. */
+/*
+ * `target` is for S_IFLNK. A parent with S_ISGID passes its group on. `ino` (0: the next one) is a
+ * number that was brought along, for a regular file: -EEXIST where it is in use or was ever given,
+ * but for `again` that is allowed once its file is gone; -EBUSY while somebody still holds that.
+ */
 struct ofs_create {
 	uint32_t mode;
 	uint32_t uid, gid;
 	uint64_t rdev;
 	const char *target;
+	uint64_t ino;
+	bool again;
 };
 
 int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,

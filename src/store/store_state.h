@@ -116,7 +116,9 @@ struct ofs_store {
 	size_t nmoves, cap_moves;
 	uint64_t epoch;
 	uint64_t committed;
-	uint64_t next_ino;
+	uint64_t next_ino; /* number.h */
+	/* The first number from next_ino on that is used; less: it is to be looked for. */
+	uint64_t ino_ahead;
 	uint64_t next_version;
 	struct ofs_map versions; /* of held inodes that are to be loaded again; of a follower */
 	struct ofs_index_counts counts; /* of all inodes that have a name */

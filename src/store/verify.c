@@ -56,6 +56,7 @@ static int reload(struct ofs_store *s)
 	if (r == 0) {
 		s->counts = meta.counts;
 		s->next_ino = OFS_MAX(s->next_ino, meta.next_ino);
+		s->ino_ahead = 0;
 		s->next_chunk = OFS_MAX(s->next_chunk, meta.next_chunk);
 	}
 	pthread_mutex_unlock(&s->lock);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls that change the tree: what the rules of the tiers allow is handed to the store. */
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <stdio.h>
+#include <sys/xattr.h>
 
 #include "base/clock.h"
 #include "tree/agents.h"
@@ -174,6 +176,73 @@ static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (r == 0 && S_ISREG(what->mode))
 		ofs_indexer_note_in(t->indexer, attr.ino, parent);
 	return changed(t, parent, r);
+}
+
+/* The number of `ref`, and whether it may be one whose file is gone from this tree. */
+static int choose_number(struct ofs_tree *t, uint64_t dir, const char *ref, struct ofs_create *what)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
+	char same[OFS_REF_SIZE];
+	struct ofs_root *root;
+	int64_t removed;
+	int r = ofs_root_of(t, dir, &root);
+
+	if (r < 0)
+		return r;
+	what->ino = ofs_ref_parse(t, ref);
+	ofs_ref_format(t, what->ino, same);
+	if (!what->ino || strcmp(ref, same) != 0)
+		return -EEXIST;
+	if (ofs_ref_get_tombstone(t, t->root, what->ino, &stone, &removed) == -ENOENT)
+		return 0;
+	stone.len = 0;
+	what->again = ofs_ref_get_tombstone(t, root, what->ino, &stone, &removed) == 0;
+	return what->again ? 0 : -EEXIST;
+}
+
+/*
+ * Makes the file NAME in a directory, empty and of the owner of the tree, with the ref that it had in
+ * another store, or before it was removed: `value` is REF/NAME. -EEXIST: the name is taken, or the
+ * ref: a file has it, or may have had it and is not known to be gone from this tree, or none can have
+ * it here. -EBUSY: the file that had it is still held. -EINVAL.
+ */
+static int bring(struct ofs_tree *t, ofs_node dir, const void *value, size_t size)
+{
+	OFS_FREE char *text =
+		ofs_format("%.*s", (int)OFS_MIN(size, (size_t)PATH_MAX), (const char *)value);
+	struct ofs_create what = { .mode = S_IFREG | 0600, .uid = t->uid };
+	char *name = strchr(text, '/');
+	struct ofs_entry made;
+	struct ofs_attr parent;
+	int r = ofs_store_getattr(t->store, dir, &parent);
+
+	if (!name || strlen(text) != size || !name[1] || strchr(name + 1, '/') ||
+	    strcmp(name + 1, ".") == 0 || strcmp(name + 1, "..") == 0)
+		return -EINVAL;
+	*name++ = '\0';
+	if (r == 0 && !S_ISDIR(parent.mode))
+		r = -ENOTDIR;
+	if (r == 0)
+		r = choose_number(t, dir, text, &what);
+	if (r < 0)
+		return r;
+	what.gid = parent.gid;
+	r = create(t, dir, name, &what, &made);
+	if (r < 0)
+		return r;
+	ofs_ref_forget(t, made.node, 1);
+	/* The kernel was asked for something else, and thinks that the directory is what it was. */
+	if (t->events.attr_changed)
+		t->events.attr_changed(t->events.arg, dir);
+	return 0;
+}
+
+int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
+		      size_t size, int flags)
+{
+	if (ofs_node_is_virtual(node) || strcmp(name, "user.offload.bring") != 0)
+		return ofs_attributes_set(t, node, name, value, size, flags);
+	return flags & XATTR_CREATE ? -EEXIST : bring(t, node, value, size);
 }
 
 int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode, dev_t rdev,

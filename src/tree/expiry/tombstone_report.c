@@ -13,6 +13,7 @@
 
 #include "base/redact.h"
 #include "base/text.h"
+#include "codec/hash.h"
 #include "tree/core/label.h"
 #include "tree/core/ref.h"
 
@@ -22,6 +23,7 @@
 #define FLAG_LINES 1u
 #define FLAG_SHA 2u
 #define STRING_MAX 4096u
+#define HASHED_MAX ((uint64_t)1 << 20) /* bytes; holding up a removal for more is not worth it */
 #define STRINGS 6
 
 static const char *const string_names[STRINGS] = { "path",  "task", "category",
@@ -66,6 +68,15 @@ static void put_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind
 	put_string(out, value, value ? strlen(value) : 0);
 }
 
+/* Of what is not sealed yet, so that it is known again by its content when it is imported. */
+static void find_hash(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_content_hash *ret)
+{
+	OFS_FREE uint8_t *buf = file->size <= HASHED_MAX ? ofs_alloc(file->size + 1) : NULL;
+	ssize_t n = buf ? ofs_store_scan(t->store, file->ino, buf, file->size, 0) : -EFBIG;
+
+	ret->has_sha = n == (ssize_t)file->size && ofs_sha256(buf, (size_t)n, ret->sha) == 0;
+}
+
 void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 			  const struct ofs_place *place, int64_t used, int64_t ttl,
 			  enum ofs_verdict verdict, struct ofs_buf *out)
@@ -76,6 +87,8 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 	uint8_t head[HEAD] = { VERSION, (uint8_t)reason_of(verdict) };
 	int r = ofs_store_get_hash(t->store, file->ino, &digest);
 
+	if (r == 0 && !digest.has_sha)
+		find_hash(t, file, &digest);
 	if (r == 0 && digest.lines >= 0)
 		head[2] |= FLAG_LINES;
 	if (r == 0 && digest.has_sha)

@@ -469,8 +469,8 @@ static int set_state(struct ofs_tree *t, ofs_node node, const void *value, size_
 	return r < 0 ? r : changed(t, node, ofs_task_set_state(t, &dir, value, size));
 }
 
-int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
-		      size_t size, int flags)
+int ofs_attributes_set(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
+		       size_t size, int flags)
 {
 	bool verify = node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0;
 	struct ofs_root *root = ofs_root_at(t, node);

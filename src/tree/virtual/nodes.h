@@ -96,6 +96,12 @@ void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, const stru
 int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred,
 		       struct ofs_buf *out);
 
+/* ---- attributes.c */
+
+/* ofs_tree_setxattr(), but for what makes a file. */
+int ofs_attributes_set(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
+		       size_t size, int flags);
+
 /* ---- task_context.c: tasks/<task>/context.md, the steps of a task, retold */
 
 /* The name is that of a recap, if `parent` has steps and no file of that name. */

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: MIT */
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "client/bundle.h"
+#include "client/files.h"
+#include "client/naming.h"
+#include "client/operand.h"
+#include "codec/hash.h"
+#include "io/path.h"
+
+#define PREFIX "user.offload."
+#define EXPORT_PIECE ((size_t)256 << 10)
+/* What is not longer is read once; longer content is hashed first, unless its hash is known. */
+#define EXPORT_WHOLE ((uint64_t)4 << 20)
+#define EXPORT_NAMES ((size_t)64 << 10)
+
+static const char *const tops[] = { "cache", "tasks", "persistent", "archive" };
+
+bool ofs_bundle_is_place(const char *path)
+{
+	const char *rest;
+	OFS_FREE char *agent = ofs_naming_agent_of(path, &rest);
+
+	if (agent)
+		path = rest;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++) {
+		size_t len = strlen(tops[i]);
+
+		if (strncmp(path, tops[i], len) == 0 && (path[len] == '/' || !path[len]))
+			return true;
+	}
+	/* The directories in which agents have their trees. */
+	return strcmp(path, "agents") == 0 ||
+	       (strncmp(path, "agents/", 7) == 0 && path[7] && !strchr(path + 7, '/'));
+}
+
+struct exporting {
+	struct ofs_backend *b;
+	struct ofs_export *e;
+	struct ofs_error *err;
+	struct ofs_archive *archive;
+	struct ofs_files found; /* of any kind, by their paths */
+	uint64_t total, done; /* bytes */
+	json_t *first_names; /* inode -> the path of a file of several names */
+	char *piece;
+};
+
+static void exporting_finish(struct exporting *x)
+{
+	ofs_archive_close(x->archive);
+	ofs_files_finish(&x->found);
+	json_decref(x->first_names);
+	free(x->piece);
+}
+
+static int stepped(struct exporting *x, uint64_t bytes)
+{
+	x->done += bytes;
+	if (!x->e->step || !x->e->step(x->e->arg, x->done, x->total))
+		return 0;
+	return ofs_error_set(x->err, EINTR, "interrupted");
+}
+
+static int export_failed(struct exporting *x, int r, const char *path)
+{
+	return ofs_backend_failed(x->err, r, "export", path);
+}
+
+/* ---- what there is */
+
+static int gather(struct exporting *x, const char *path);
+
+static int gather_dir(struct exporting *x, const char *path)
+{
+	struct ofs_files inside = { 0 };
+	int r = ofs_files_list(x->b, path, &inside);
+
+	for (size_t i = 0; r == 0 && i < inside.count; i++)
+		r = gather(x, inside.list[i].path);
+	ofs_files_finish(&inside);
+	return r;
+}
+
+/* Adds what is at `path` and below it. What goes meanwhile is left out; so is what no tar holds. */
+static int gather(struct exporting *x, const char *path)
+{
+	struct stat st;
+	int r = ofs_bundle_is_place(path) ? x->b->ops->lstat(x->b, path, &st) : -ENOENT;
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return export_failed(x, r, path);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
+		return 0;
+	*ofs_append(x->found.list, x->found.count, x->found.cap) =
+		(struct ofs_file){ .path = ofs_strdup(path), .attr = st };
+	r = S_ISDIR(st.st_mode) ? gather_dir(x, path) : 0;
+	return r == -ENOENT ? 0 : r < 0 && !x->err->text[0] ? export_failed(x, r, path) : r;
+}
+
+/* A file that was promoted out of the task: `name` is REF-NAME. */
+static int add_promoted(void *arg, const char *name)
+{
+	struct exporting *x = arg;
+	OFS_FREE char *link = ofs_format("refs/%.*s", (int)strcspn(name, "-"), name);
+	OFS_FREE char *path = NULL;
+	int r = ofs_backend_attribute(x->b, link, "path", &path);
+
+	if (r < 0)
+		return r == -ENOENT || r == -EKEYEXPIRED || r == -ENODATA ? 0 : r;
+	return strncmp(path, "tasks/", 6) == 0 ? 0 : gather(x, path);
+}
+
+static int gather_task(struct exporting *x, const char *task)
+{
+	OFS_FREE char *dir = ofs_task_path(task);
+	OFS_FREE char *view = ofs_format("views/by-task/%s", task);
+	size_t before = x->found.count;
+	int r = gather(x, dir);
+
+	if (r == 0)
+		r = x->b->ops->list(x->b, view, add_promoted, x);
+	if (r == -ENOENT || r == -ENOTDIR)
+		r = 0;
+	if (r < 0)
+		return x->err->text[0] ? r : export_failed(x, r, view);
+	return x->found.count > before ? 0 : ofs_task_check(x->b, task, x->err);
+}
+
+static int gather_operand(struct exporting *x, const char *operand)
+{
+	OFS_FREE char *link = ofs_path_join("refs", operand);
+	OFS_FREE char *path = NULL;
+	struct stat st;
+	int r;
+
+	if (ofs_operand_is_ref(operand) && x->b->ops->lstat(x->b, operand, &st) == -ENOENT) {
+		r = ofs_backend_attribute(x->b, link, "path", &path);
+		return r < 0 ? ofs_error_set(x->err, -r, "cannot export '%s': %s", operand,
+					     ofs_backend_strerror(-r))
+			     : gather(x, path);
+	}
+	if (!ofs_bundle_is_place(operand))
+		return ofs_error_set(x->err, EINVAL,
+				     "cannot export '%s': only what is in cache, tasks, "
+				     "persistent, archive and agents is memory",
+				     operand);
+	r = x->b->ops->lstat(x->b, operand, &st);
+	return r < 0 ? export_failed(x, r, operand) : gather(x, operand);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct ofs_file *)a)->path, ((const struct ofs_file *)b)->path);
+}
+
+/* Sorted, so that a directory comes before what is in it; each once. */
+static void put_in_order(struct exporting *x)
+{
+	struct ofs_files *f = &x->found;
+	size_t n = 0;
+
+	if (f->count)
+		qsort(f->list, f->count, sizeof(*f->list), by_path);
+	for (size_t i = 0; i < f->count; i++) {
+		if (n && strcmp(f->list[n - 1].path, f->list[i].path) == 0)
+			free(f->list[i].path);
+		else
+			f->list[n++] = f->list[i];
+	}
+	f->count = n;
+}
+
+static int gather_all(struct exporting *x)
+{
+	int r = x->e->task ? gather_task(x, x->e->task) : 0;
+
+	for (size_t i = 0; r == 0 && i < x->e->npaths; i++)
+		r = gather_operand(x, x->e->paths[i]);
+	for (size_t i = 0; r == 0 && !x->e->task && !x->e->npaths && i < OFS_ARRAY_SIZE(tops); i++)
+		r = gather_dir(x, tops[i]);
+	put_in_order(x);
+	return r;
+}
+
+/* ---- attributes */
+
+/* The category that a file's place alone gives it; *ret_dir: borrowed from `path` or `origin`. */
+static void category_of_place(const char *path, const char *origin, const char **ret,
+			      size_t *ret_len)
+{
+	const char *rest, *slash;
+	OFS_FREE char *agent = ofs_naming_agent_of(path, &rest);
+	int skip = 1;
+
+	if (agent)
+		path = rest;
+	if (strncmp(path, "tasks/", 6) == 0)
+		skip = 2;
+	while (skip-- && path)
+		path = (slash = strchr(path, '/')) ? slash + 1 : NULL;
+	slash = path ? strchr(path, '/') : NULL;
+	*ret = slash ? path : origin ? origin : "general";
+	*ret_len = slash ? (size_t)(slash - path) : strlen(*ret);
+}
+
+static int add_attribute(struct exporting *x, const char *path, const char *name,
+			 struct ofs_buf *list)
+{
+	OFS_FREE char *value = ofs_alloc(OFS_XATTR_VALUE_MAX);
+	ssize_t n = x->b->ops->getxattr(x->b, path, name, value, OFS_XATTR_VALUE_MAX);
+
+	if (n < 0)
+		return n == -ENODATA ? 0 : (int)n;
+	if (ofs_xattr_room(list) + strlen(name) + (size_t)n > OFS_XATTR_ROOM)
+		return -E2BIG;
+	ofs_xattr_set(list, name, value, (size_t)n);
+	return 0;
+}
+
+/* A label that only differs from what the place says is one. */
+static int add_category(struct exporting *x, const char *path, struct ofs_buf *list)
+{
+	OFS_FREE char *category = NULL, *origin = NULL;
+	const char *place;
+	size_t len;
+	int r = ofs_backend_attribute(x->b, path, "category", &category);
+
+	if (r < 0)
+		return r == -ENODATA ? 0 : r;
+	r = ofs_backend_attribute(x->b, path, "origin_category", &origin);
+	if (r < 0 && r != -ENODATA)
+		return r;
+	category_of_place(path, origin, &place, &len);
+	if (strlen(category) != len || memcmp(category, place, len) != 0)
+		ofs_xattr_set(list, PREFIX "category", category, strlen(category));
+	return 0;
+}
+
+static int add_attributes(struct exporting *x, const struct ofs_file *f, struct ofs_buf *list)
+{
+	static const char *const kept[] = { "ref",   "ttl",	    "important",      "tags",
+					    "title", "origin_task", "origin_category" };
+	OFS_FREE char *names = ofs_alloc(EXPORT_NAMES);
+	ssize_t n = x->b->ops->listxattr(x->b, f->path, names, EXPORT_NAMES);
+	bool working = !strstr(f->path, "persistent/") && !strstr(f->path, "archive/");
+	int r = n < 0 ? (int)n : 0;
+
+	for (const char *p = names; r == 0 && p < names + n; p += strlen(p) + 1) {
+		bool wanted = strncmp(p, PREFIX, strlen(PREFIX)) != 0;
+
+		for (size_t i = 0; !wanted && i < OFS_ARRAY_SIZE(kept); i++)
+			wanted = strcmp(p + strlen(PREFIX), kept[i]) == 0;
+		/* What is kept never expires, whatever it says. */
+		if (strcmp(p, PREFIX "ttl") == 0 && !working)
+			wanted = false;
+		if (wanted)
+			r = add_attribute(x, f->path, p, list);
+	}
+	return r == 0 && S_ISREG(f->attr.st_mode) ? add_category(x, f->path, list) : r;
+}
+
+/* ---- content */
+
+static int64_t mtime_of(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * OFS_NS_PER_S + st->st_mtim.tv_nsec;
+}
+
+/*
+ * Reads `size` bytes of an open file; with `write` they go into the archive. Holes are not asked
+ * for. -ESTALE: there are fewer.
+ */
+static int pass(struct exporting *x, ofs_handle h, const struct ofs_stretch *data, size_t ndata,
+		uint64_t size, bool write, char ret_sha[65])
+{
+	struct ofs_sha256 *hash = ofs_sha256_create();
+	uint8_t sha[OFS_SHA256_SIZE];
+	uint64_t off = 0;
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && off < size) {
+		size_t want = (size_t)OFS_MIN(size - off, (uint64_t)EXPORT_PIECE);
+		ssize_t n;
+
+		while (at < ndata && data[at].off + data[at].len <= off)
+			at++;
+		if (ndata && (at == ndata || off < data[at].off)) {
+			if (at < ndata)
+				want = (size_t)OFS_MIN(want, data[at].off - off);
+			memset(x->piece, 0, want);
+			n = (ssize_t)want;
+		} else {
+			if (ndata)
+				want = (size_t)OFS_MIN(want, data[at].off + data[at].len - off);
+			n = x->b->ops->read(x->b, h, x->piece, want, off);
+		}
+		r = n < 0 ? (int)n : n == 0 ? -ESTALE : 0;
+		if (r == 0)
+			r = ofs_sha256_update(hash, x->piece, (size_t)n);
+		if (r == 0 && write)
+			r = ofs_archive_write(x->archive, x->piece, (size_t)n, x->err);
+		if (r == 0)
+			r = stepped(x, write ? (uint64_t)n : 0);
+		off += n > 0 ? (uint64_t)n : 0;
+	}
+	if (ofs_sha256_final(hash, sha) < 0 && r == 0)
+		r = -EIO;
+	ofs_sha256_destroy(hash);
+	ofs_sha256_hex(sha, ret_sha);
+	return r;
+}
+
+int ofs_bundle_hash(struct ofs_backend *b, const char *path, char ret[65])
+{
+	struct ofs_export none = { 0 };
+	struct ofs_error err = { "" };
+	struct exporting x = { .b = b, .e = &none, .err = &err };
+	OFS_FREE char *known = NULL;
+	struct stat st;
+	ofs_handle h;
+	int r = ofs_backend_attribute(b, path, "sha256", &known);
+
+	if (r == 0 && strlen(known) == 64) {
+		memcpy(ret, known, 65);
+		return 0;
+	}
+	r = b->ops->stat(b, path, &st);
+	if (r == 0)
+		r = b->ops->open(b, path, &h);
+	if (r < 0)
+		return r;
+	x.piece = ofs_alloc(EXPORT_PIECE);
+	r = pass(&x, h, NULL, 0, (uint64_t)st.st_size, false, ret);
+	b->ops->close(b, h);
+	free(x.piece);
+	return r;
+}
+
+/* Where the file has data; none: all of it, or nobody knows. */
+static struct ofs_stretch *map_data(struct exporting *x, ofs_handle h, uint64_t size, size_t *ret_n)
+{
+	struct ofs_stretch *list = NULL;
+	size_t cap = 0;
+	uint64_t off = 0;
+
+	*ret_n = 0;
+	while (off < size) {
+		int64_t from = x->b->ops->seek(x->b, h, off, SEEK_DATA), to;
+
+		if (from < 0 && from != -ENXIO)
+			break;
+		/* An empty one at the end: all before it is a hole. */
+		to = from < 0 ? (int64_t)size : x->b->ops->seek(x->b, h, (uint64_t)from, SEEK_HOLE);
+		if (from < 0)
+			from = to;
+		if (to < from || (uint64_t)to > size)
+			break;
+		if (from == 0 && (uint64_t)to == size)
+			return list;
+		*ofs_append(list, *ret_n, cap) =
+			(struct ofs_stretch){ (uint64_t)from, (uint64_t)(to - from) };
+		off = (uint64_t)to;
+	}
+	if (off < size) {
+		free(list);
+		list = NULL;
+		*ret_n = 0;
+	}
+	return list;
+}
+
+static int put_short(struct exporting *x, struct ofs_member *m, ofs_handle h)
+{
+	OFS_FREE char *text = NULL;
+	uint8_t sha[OFS_SHA256_SIZE];
+	char hex[65];
+	size_t len;
+	/* It may have grown since. */
+	int r = ofs_backend_read_all(x->b, h, 4 * EXPORT_WHOLE, &text, &len);
+
+	if (r < 0)
+		return r == -EFBIG ? -ESTALE : r;
+	r = ofs_sha256(text, len, sha);
+	ofs_sha256_hex(sha, hex);
+	ofs_xattr_set(&m->xattrs, PREFIX "sha256", hex, strlen(hex));
+	m->size = len;
+	if (r == 0)
+		r = ofs_archive_put(x->archive, m, NULL, 0, x->err);
+	if (r == 0)
+		r = ofs_archive_write(x->archive, text, len, x->err);
+	x->e->bytes += len;
+	return r < 0 ? r : stepped(x, len);
+}
+
+static int put_long(struct exporting *x, struct ofs_member *m, ofs_handle h)
+{
+	size_t n;
+	OFS_FREE struct ofs_stretch *data = map_data(x, h, m->size, &n);
+	OFS_FREE char *known = NULL;
+	char sha[65], found[65];
+	int r = ofs_backend_attribute(x->b, m->path, "sha256", &known);
+
+	if (r == 0 && strlen(known) == 64)
+		memcpy(sha, known, 65);
+	else
+		r = pass(x, h, data, n, m->size, false, sha);
+	if (r < 0)
+		return r;
+	ofs_xattr_set(&m->xattrs, PREFIX "sha256", sha, strlen(sha));
+	r = ofs_archive_put(x->archive, m, data, n, x->err);
+	if (r == 0)
+		r = pass(x, h, data, n, m->size, true, found);
+	x->e->bytes += m->size;
+	return r == 0 && strcmp(sha, found) != 0 ? -ESTALE : r;
+}
+
+static int put_file(struct exporting *x, struct ofs_member *m)
+{
+	ofs_handle h;
+	int r = x->b->ops->open(x->b, m->path, &h);
+
+	if (r < 0)
+		return r;
+	r = m->size <= EXPORT_WHOLE ? put_short(x, m, h) : put_long(x, m, h);
+	x->b->ops->close(x->b, h);
+	x->e->files++;
+	return r == -ESTALE
+		       ? ofs_error_set(x->err, ESTALE,
+				       "'%s' changed while it was exported: try again", m->path)
+		       : r;
+}
+
+static int put_link(struct exporting *x, struct ofs_member *m)
+{
+	char target[PATH_MAX];
+	ssize_t n = x->b->ops->readlink(x->b, m->path, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return (int)n;
+	target[n] = '\0';
+	m->target = target;
+	x->e->links++;
+	return ofs_archive_put(x->archive, m, NULL, 0, x->err);
+}
+
+/* The name under which a file of several is in the archive already; NULL: it was not. */
+static const char *first_name(struct exporting *x, const struct ofs_file *f)
+{
+	char key[32];
+	const char *first;
+
+	if (!S_ISREG(f->attr.st_mode) || f->attr.st_nlink < 2)
+		return NULL;
+	snprintf(key, sizeof(key), "%llu", (unsigned long long)f->attr.st_ino);
+	first = json_string_value(json_object_get(x->first_names, key));
+	if (!first)
+		json_object_set_new(x->first_names, key, json_string_nocheck(f->path));
+	return first;
+}
+
+static int put_member(struct exporting *x, const struct ofs_file *f)
+{
+	struct ofs_member m = { .path = f->path,
+				.mode = f->attr.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO),
+				.mtime = mtime_of(&f->attr),
+				.size = (uint64_t)f->attr.st_size,
+				.xattrs = OFS_BUF_INIT };
+	int r = S_ISLNK(f->attr.st_mode) ? 0 : add_attributes(x, f, &m.xattrs);
+
+	m.target = first_name(x, f);
+	if (r == 0 && m.target) {
+		m.kind = OFS_MEMBER_LINK;
+		m.xattrs.len = 0;
+		x->e->links++;
+		r = ofs_archive_put(x->archive, &m, NULL, 0, x->err);
+	} else if (r == 0 && S_ISLNK(f->attr.st_mode)) {
+		m.kind = OFS_MEMBER_SYMLINK;
+		r = put_link(x, &m);
+	} else if (r == 0 && S_ISDIR(f->attr.st_mode)) {
+		m.kind = OFS_MEMBER_DIR;
+		x->e->directories++;
+		r = ofs_archive_put(x->archive, &m, NULL, 0, x->err);
+	} else if (r == 0) {
+		r = put_file(x, &m);
+	}
+	ofs_buf_finish(&m.xattrs);
+	/* Gone since it was listed: as if it had not been. */
+	return r < 0 && !x->err->text[0] ? export_failed(x, r, f->path) : r;
+}
+
+/* ---- the manifest */
+
+static int put_manifest(struct exporting *x)
+{
+	struct ofs_member m = { .path = OFS_BUNDLE_MANIFEST, .mode = 0644, .xattrs = OFS_BUF_INIT };
+	json_t *what = json_array(), *json;
+	OFS_FREE char *text = NULL;
+	uint64_t files = 0;
+	int r;
+
+	for (size_t i = 0; i < x->found.count; i++) {
+		const struct stat *st = &x->found.list[i].attr;
+
+		files++;
+		x->total += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
+		/* The time of the newest file: that of the export would make each another. */
+		if (S_ISREG(st->st_mode))
+			m.mtime = OFS_MAX(m.mtime, mtime_of(st));
+	}
+	if (x->e->task)
+		json_array_append_new(what, json_sprintf("task %s", x->e->task));
+	for (size_t i = 0; i < x->e->npaths; i++)
+		json_array_append_new(what, json_string(x->e->paths[i]));
+	json = json_pack("{s:i, s:s, s:o, s:I}", "offload_export", OFS_BUNDLE_FORMAT, "version",
+			 OFS_VERSION, "what", what, "members", (json_int_t)files);
+	text = json_dumps(json, JSON_INDENT(2));
+	json_decref(json);
+	m.size = strlen(text) + 1;
+	text[m.size - 1] = '\n';
+	r = ofs_archive_put(x->archive, &m, NULL, 0, x->err);
+	return r < 0 ? r : ofs_archive_write(x->archive, text, m.size, x->err);
+}
+
+int ofs_export(struct ofs_backend *b, struct ofs_export *e, int fd, struct ofs_error *err)
+{
+	OFS_CLEANUP(exporting_finish) struct exporting x = { .b = b, .e = e, .err = err };
+	int r = ofs_archive_create(fd, err, &x.archive);
+
+	if (r < 0)
+		return r;
+	err->text[0] = '\0';
+	x.first_names = json_object();
+	x.piece = ofs_alloc(EXPORT_PIECE);
+	r = gather_all(&x);
+	if (r == 0)
+		r = put_manifest(&x);
+	for (size_t i = 0; r == 0 && i < x.found.count; i++)
+		r = put_member(&x, &x.found.list[i]);
+	return r < 0 ? r : ofs_archive_end(x.archive, err);
+}
