@@ -298,7 +298,8 @@ OFS_EXPORT int ofs_tree_close(struct ofs_tree *t);
  * ofs_tree_forget(). The literal name wins; else a slice of an existing file (-ERANGE: starts past
  * the end; -EINVAL: reversed or malformed). On -ENOENT `ret->keep_name` says whether the absence
  * may be cached. In search/ every name is a query, with "%2F" for '/': a file with what it
- * finds (-EINVAL: malformed).
+ * finds (-EINVAL: malformed). "." is the node itself, file or directory, and ".." the directory
+ * that it is in: -ENOENT if it has no name, -ESTALE for what is made up.
  */
 OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 			       struct ofs_entry *ret);

@@ -89,6 +89,8 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_PARALLEL_DIROPS,
 		FUSE_CAP_CACHE_SYMLINKS,
 		FUSE_CAP_EXPLICIT_INVAL_DATA,
+		/* A handle of a file (name_to_handle_at) stays good when the kernel forgets it. */
+		FUSE_CAP_EXPORT_SUPPORT,
 #ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
 		/* Without it every write asks for security.capability first. */
 		FUSE_CAP_HANDLE_KILLPRIV_V2,
@@ -98,6 +100,8 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_READDIRPLUS_AUTO,
 		FUSE_CAP_ATOMIC_O_TRUNC,
 		FUSE_CAP_AUTO_INVAL_DATA,
+		/* After an asynchronous direct write the kernel leaves what was read meanwhile. */
+		FUSE_CAP_ASYNC_DIO,
 		/* Content is safe once write() returns: it must not wait in the kernel. */
 		FUSE_CAP_WRITEBACK_CACHE,
 	};

@@ -302,6 +302,25 @@ static bool may_be_dir(struct ofs_tree *t, ofs_node node)
 	return ofs_fixed_attr(t, node, &attr) == 0 && S_ISDIR(attr.mode);
 }
 
+/* The node itself, or the directory above: asked for a handle whose node the kernel has forgotten. */
+static int lookup_forgotten(struct ofs_tree *t, ofs_node node, const char *name,
+			    struct ofs_entry *ret)
+{
+	struct ofs_attr attr;
+	int r;
+
+	if (ofs_node_is_virtual(node))
+		return -ESTALE;
+	if (strcmp(name, "..") == 0)
+		node = ofs_store_parent(t->store, node);
+	r = ofs_store_hold(t->store, node, &attr);
+	if (r < 0)
+		return r;
+	ofs_stat_fill_entry(&attr, false, ret);
+	ret->keep_attr = ret->keep_attr && !t->follow;
+	return 0;
+}
+
 int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 		       const struct ofs_cred *cred, struct ofs_entry *ret)
 {
@@ -311,6 +330,8 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 	*ret = (struct ofs_entry){ 0 };
 	if (strlen(name) > OFS_NAME_MAX)
 		return -ENAMETOOLONG;
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return lookup_forgotten(t, parent, name, ret);
 	if (!may_be_dir(t, parent))
 		return -ENOTDIR;
 	r = lookup_literal(t, parent, name, cred, ret);

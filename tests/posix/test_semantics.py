@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What the suites of others do not look at, and where docs/POSIX.md tells of a departure."""
+import ctypes
 import errno
 import fcntl
 import mmap
 import os
+import signal
 import stat
 import struct
+import subprocess
 
 import suites  # noqa: F401 (finds the harness)
 
-from harness import NOBODY, as_nobody, main, raises, read, renameat2, test, write
+from harness import NOBODY, Skip, as_nobody, main, raises, read, renameat2, same, test, write
 
 SIZE_MAX = 1 << 44
 RENAME_WHITEOUT = 4
@@ -107,6 +110,94 @@ def every_change_of_content_shows_in_the_times(case):
             after = os.stat(path)
             assert after.st_mtime_ns > before.st_mtime_ns, change
             assert after.st_ctime_ns > before.st_ctime_ns, change
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def handle_of(path):
+    """What names a file without its path: struct file_handle."""
+    handle = ctypes.create_string_buffer(struct.pack("=Ii", 128, 0), 8 + 128)
+    if _libc.name_to_handle_at(-100, os.fsencode(path), handle, ctypes.byref(ctypes.c_int()), 0):
+        raise OSError(ctypes.get_errno(), "name_to_handle_at", path)
+    return handle
+
+
+def read_by_handle(m, handle):
+    root = os.open(m.mnt, os.O_RDONLY)
+    try:
+        fd = _libc.open_by_handle_at(root, handle, os.O_RDONLY)
+        if fd < 0:
+            raise OSError(ctypes.get_errno(), "open_by_handle_at")
+        with open(fd, "rb") as f:
+            return f.read()
+    finally:
+        os.close(root)
+
+
+@test(root=True)
+def a_handle_names_its_file_for_ever(case):
+    with case.mount() as m:
+        handles = {n: handle_of(m.make(f"cache/a/b/{n}", n.encode())) for n in ("kept", "gone")}
+        os.rename(m("cache/a/b"), m("persistent/b"))
+        m.remount()  # the kernel remembers nothing
+        os.unlink(m("persistent/b/gone"))
+        assert read_by_handle(m, handles["kept"]) == b"kept"
+        with raises(errno.ESTALE):
+            read_by_handle(m, handles["gone"])
+
+
+class Iocb(ctypes.Structure):
+    """struct iocb of <linux/aio_abi.h>."""
+
+    _fields_ = [("data", ctypes.c_uint64), ("key", ctypes.c_uint32), ("rw_flags", ctypes.c_int32)]
+    _fields_ += [("opcode", ctypes.c_uint16), ("prio", ctypes.c_int16), ("fd", ctypes.c_uint32)]
+    _fields_ += [("buf", ctypes.c_uint64), ("nbytes", ctypes.c_uint64), ("off", ctypes.c_int64)]
+    _fields_ += [("reserved", ctypes.c_uint64), ("flags", ctypes.c_uint32), ("res", ctypes.c_uint32)]
+
+
+IO_SETUP, IO_DESTROY, IO_GETEVENTS, IO_SUBMIT = 206, 207, 208, 209  # on x86-64
+IOCB_CMD_PWRITE = 1
+WRITE, WRITES = 1 << 14, 32
+
+
+def write_asynchronously(path, reader):
+    """Writes a file anew and anew, many pieces at once, while another process reads it."""
+    content = mmap.mmap(-1, WRITE * WRITES)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(content))
+    context, events = ctypes.c_uint64(), ctypes.create_string_buffer(32 * WRITES)
+    assert _libc.syscall(IO_SETUP, WRITES, ctypes.byref(context)) == 0
+    fd = os.open(path, os.O_RDWR | os.O_DIRECT)
+    writes = [
+        Iocb(opcode=IOCB_CMD_PWRITE, fd=fd, buf=address + at, nbytes=WRITE, off=at)
+        for at in range(0, len(content), WRITE)
+    ]
+    pointers = (ctypes.c_void_p * WRITES)(*map(ctypes.addressof, writes))
+    count = ctypes.c_long(WRITES)
+    for turn in range(1, 250):
+        content[:] = bytes([turn]) * len(content)
+        assert _libc.syscall(IO_SUBMIT, context, count, pointers) == WRITES
+        assert _libc.syscall(IO_GETEVENTS, context, count, count, events, None) == WRITES
+        os.kill(reader, signal.SIGSTOP)
+        same(read(path), content[:], f"after write {turn}")
+        os.kill(reader, signal.SIGCONT)
+    os.close(fd)
+    _libc.syscall(IO_DESTROY, context)
+
+
+@test
+def asynchronous_direct_writes_show_in_reads(case):
+    """Whoever reads meanwhile may see old content, but must leave none behind in the page cache."""
+    if os.uname().machine != "x86_64":
+        raise Skip("the numbers of the system calls are those of x86-64")
+    with case.mount() as m:
+        path = m.make("cache/shell/f", b"\0" * WRITE * WRITES)
+        reader = subprocess.Popen(["sh", "-c", 'while :; do cat "$0" >/dev/null; done', path])
+        try:
+            write_asynchronously(path, reader.pid)
+        finally:
+            reader.kill()
+            reader.wait()
 
 
 # --- Departures -----------------------------------------------------------------------------------
