@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What the commands of tools/package share."""
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CACHE = ROOT / "subprojects" / "packagecache"  # libfuse's archive, from tools/bootstrap
+
+
+class Failure(Exception):
+    """Ends tools/package with its text as the message."""
+
+
+def say(text):
+    print(f"package: {text}", flush=True)
+
+
+def quietly(*command, **options):
+    """Runs a command, whose output is shown only when it fails; returns that output."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        **options,
+    )
+    if done.returncode != 0:
+        raise Failure(f"{done.stdout}\n'{' '.join(map(str, command))}' failed ({done.returncode})")
+    return done.stdout
+
+
+def git(*command):
+    """Runs git in the project; returns what it prints."""
+    return quietly("git", "-C", ROOT, *command).strip()
+
+
+def version():
+    """The project's version, as the commit that is checked out has it."""
+    return re.search(r"version: '([^']+)'", git("show", "HEAD:meson.build")).group(1)
+
+
+def export(commit, to):
+    """Lays the files of a commit, and nothing else, into the new folder `to`."""
+    to.mkdir(parents=True)
+    archive = to.parent / (to.name + ".tar")
+    git("archive", "-o", archive, commit)
+    quietly("tar", "-xf", archive, "-C", to)
+    archive.unlink()
