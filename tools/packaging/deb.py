@@ -60,14 +60,18 @@ def lay_source(folder):
 
 
 def run(options):
-    if not shutil.which("dpkg-buildpackage") or not shutil.which("dh"):
-        raise Failure("there is no dpkg-buildpackage or dh: apt-get install dpkg-dev debhelper")
+    for program, package in (("dpkg-buildpackage", "dpkg-dev"), ("dh", "debhelper")):
+        if not shutil.which(program):
+            raise Failure(f"'{program}' is not installed: apt-get install {package}")
     output = options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="offloadfs-deb-") as place:
         source = pathlib.Path(place) / "offloadfs"
         number = lay_source(source)
-        say(f"building {number}")
+        missing = quietly("sh", "-c", "dpkg-checkbuilddeps 2>&1 || :", cwd=source).strip()
+        if missing:
+            raise Failure(f"{missing.splitlines()[-1]}: sudo apt-get build-dep '{ROOT}'")
+        say(f"building {number}; this may take minutes")
         quietly(
             "dpkg-buildpackage", "-b", "-us", "-uc", cwd=source,
             env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"},
@@ -76,7 +80,9 @@ def run(options):
         for file in built:
             shutil.copy(file, output)
             say(f"made {output / file.name}")
-        if not options.no_lintian and shutil.which("lintian"):
+        if not options.no_lintian:
+            if not shutil.which("lintian"):
+                raise Failure("'lintian' is not installed: apt-get install lintian, or --no-lintian")
             changes = next(file for file in built if file.suffix == ".changes")
             print(quietly("lintian", "--fail-on", "error", "--tag-display-limit", "0", changes), end="")
     return 0
