@@ -1,10 +1,88 @@
 # SPDX-License-Identifier: MIT
-"""Builds the Debian packages of the commit that is checked out."""
+"""Builds the Debian packages of the commit that is checked out.
+
+The build has a folder of its own, with the files of the commit and the archive of libfuse that
+tools/bootstrap has put into subprojects/packagecache, and uses no network. What it needs are the
+Build-Depends of debian/control: apt-get build-dep ./ installs them. A commit that no tag names is
+version VERSION~gitTIME.COMMIT, which is older than VERSION and newer than the commits before it.
+"""
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+
+from common import CACHE, Failure, ROOT, export, git, quietly, say, version
+
+DISTRIBUTION = "unstable"
 
 
 def arguments(parser):
-    parser.add_argument("-o", "--output", metavar="DIR", help="where the packages are put (build-deb)")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", default=ROOT / "build-deb", type=pathlib.Path,
+        help="where the packages are put (build-deb)",
+    )
+    parser.add_argument("--no-lintian", action="store_true", help="do not have lintian look at them")
+
+
+def package_version():
+    number = version()
+    if {number, "v" + number} & set(git("tag", "--points-at", "HEAD").split()):
+        return number
+    time = git("log", "-1", "--format=%cd", "--date=format-local:%Y%m%d%H%M%S")
+    return f"{number}~git{time}.{git('rev-parse', '--short=7', 'HEAD')}"
+
+
+def libfuse():
+    """The archive that subprojects/fuse3.wrap names."""
+    wrap = (ROOT / "subprojects" / "fuse3.wrap").read_text()
+    archive = CACHE / re.search(r"^source_filename = (.+)$", wrap, re.M).group(1)
+    if not archive.is_file():
+        raise Failure(f"there is no '{archive.relative_to(ROOT)}': run tools/bootstrap")
+    return archive
+
+
+def lay_source(folder):
+    """Makes the new folder a source that dpkg-buildpackage takes; returns its version."""
+    archive = libfuse()
+    export("HEAD", folder)
+    cache = folder / CACHE.relative_to(ROOT)
+    cache.mkdir()
+    shutil.copy(archive, cache)
+    maintainer = re.search(r"^Maintainer: (.+)$", (folder / "debian/control").read_text(), re.M)
+    number = package_version()
+    (folder / "debian" / "changelog").write_text(
+        f"offloadfs ({number}) {DISTRIBUTION}; urgency=medium\n\n"
+        f"  * Commit {git('rev-parse', 'HEAD')}; CHANGELOG.md says what is new.\n\n"
+        f" -- {maintainer.group(1)}  {git('log', '-1', '--format=%cD')}\n"
+    )
+    return number
 
 
 def run(options):
-    raise NotImplementedError
+    for program, package in (("dpkg-buildpackage", "dpkg-dev"), ("dh", "debhelper")):
+        if not shutil.which(program):
+            raise Failure(f"'{program}' is not installed: apt-get install {package}")
+    output = options.output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="offloadfs-deb-") as place:
+        source = pathlib.Path(place) / "offloadfs"
+        number = lay_source(source)
+        missing = quietly("sh", "-c", "dpkg-checkbuilddeps 2>&1 || :", cwd=source).strip()
+        if missing:
+            raise Failure(f"{missing.splitlines()[-1]}: sudo apt-get build-dep '{ROOT}'")
+        say(f"building {number}; this may take minutes")
+        quietly(
+            "dpkg-buildpackage", "-b", "-us", "-uc", cwd=source,
+            env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"},
+        )
+        built = [file for file in pathlib.Path(place).iterdir() if file.is_file()]
+        for file in built:
+            shutil.copy(file, output)
+            say(f"made {output / file.name}")
+        if not options.no_lintian:
+            if not shutil.which("lintian"):
+                raise Failure("'lintian' is not installed: apt-get install lintian, or --no-lintian")
+            changes = next(file for file in built if file.suffix == ".changes")
+            print(quietly("lintian", "--fail-on", "error", "--tag-display-limit", "0", changes), end="")
+    return 0
