@@ -607,3 +607,13 @@ uint64_t ofs_journal_size(struct ofs_journal *j, ofs_lsn from, uint64_t *ret_rec
 		*ret_records = records;
 	return size;
 }
+
+size_t ofs_journal_segments(struct ofs_journal *j)
+{
+	size_t n;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	n = j->segments.n;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return n;
+}

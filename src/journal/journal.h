@@ -216,3 +216,6 @@ void ofs_journal_swap(struct ofs_journal *j, struct ofs_journal *other);
  * than 128 Ki.
  */
 uint64_t ofs_journal_size(struct ofs_journal *j, ofs_lsn from, uint64_t *ret_records);
+
+/* How many segments there are. */
+size_t ofs_journal_segments(struct ofs_journal *j);

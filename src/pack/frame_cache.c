@@ -42,6 +42,7 @@ struct ofs_frame_cache {
 	size_t ahead; /* content of those that are `ahead`, also while they are loaded */
 	struct ofs_frame *passing[PASSING_MAX]; /* listed ones; NULL: none */
 	size_t next_passing; /* the place of the next one, which is that of the oldest */
+	uint64_t origins[OFS_FRAME_ORIGINS]; /* how many that were asked for came from there */
 };
 
 /* Frames are 8-aligned and lie below OFS_PACK_OFF_MAX, so no two have the same key. */
@@ -269,17 +270,19 @@ static int cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc
 			if (passing)
 				frame_passes(fc, f);
 		}
+		fc->origins[origin]++;
 		r = cache_await(fc, f, passing);
 		if (r < 0 && f->guess)
 			r = -EAGAIN;
 		pthread_mutex_unlock(&fc->lock);
 	} else {
+		origin = OFS_FRAME_LOADED;
+		fc->origins[origin]++;
 		f = cache_announce(fc, loc, false);
 		if (passing)
 			frame_passes(fc, f);
 		pthread_mutex_unlock(&fc->lock);
 		r = cache_load(fc, f, load, arg);
-		origin = OFS_FRAME_LOADED;
 	}
 	if (r < 0) {
 		ofs_frame_unref(f);
@@ -370,4 +373,13 @@ size_t ofs_frame_cache_size(struct ofs_frame_cache *fc)
 {
 	OFS_LOCKED(&fc->lock);
 	return fc->size;
+}
+
+void ofs_frame_cache_count(struct ofs_frame_cache *fc, struct ofs_frame_counts *ret)
+{
+	OFS_LOCKED(&fc->lock);
+	*ret = (struct ofs_frame_counts){ .kept = fc->origins[OFS_FRAME_KEPT],
+					  .ahead = fc->origins[OFS_FRAME_AHEAD],
+					  .loaded = fc->origins[OFS_FRAME_LOADED],
+					  .bytes = fc->size };
 }

@@ -24,6 +24,7 @@ enum ofs_frame_origin {
 	OFS_FRAME_KEPT, /* it was in the cache, or another thread is loading it */
 	OFS_FRAME_LOADED, /* this call has loaded it */
 	OFS_FRAME_AHEAD, /* it was read ahead and is asked for the first time */
+	OFS_FRAME_ORIGINS
 };
 
 /*
@@ -59,3 +60,5 @@ void ofs_frame_cache_drop_from(struct ofs_frame_cache *fc, uint32_t pack, uint64
 
 /* Bytes of content that are kept. */
 size_t ofs_frame_cache_size(struct ofs_frame_cache *fc);
+
+void ofs_frame_cache_count(struct ofs_frame_cache *fc, struct ofs_frame_counts *ret);

@@ -106,6 +106,15 @@ void ofs_packset_tail(struct ofs_packset *ps, uint32_t *ret_pack, uint64_t *ret_
 /* A decompressed, verified frame, shared by its readers. */
 struct ofs_frame;
 
+/* Where frames that were asked for came from, since the set was opened, and what is kept of them. */
+struct ofs_frame_counts {
+	uint64_t kept; /* in memory already */
+	uint64_t ahead; /* read ahead, and asked for the first time */
+	uint64_t loaded; /* from the disk, by whoever asked */
+	uint64_t bytes; /* of content in memory */
+};
+void ofs_packset_count_frames(struct ofs_packset *ps, struct ofs_frame_counts *ret);
+
 /*
  * The index has committed the tail as it is: no frame before it is ever cut off. Only those are
  * read ahead.

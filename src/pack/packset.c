@@ -552,6 +552,11 @@ int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc, bo
 	return OFS_MIN(r, 0);
 }
 
+void ofs_packset_count_frames(struct ofs_packset *ps, struct ofs_frame_counts *ret)
+{
+	ofs_frame_cache_count(ps->cache, ret);
+}
+
 /* Clips [*off, *end) to what lies between the header and the end of the file. */
 static int punch_clip(struct ofs_pack *p, uint64_t *off, uint64_t *end)
 {

@@ -163,6 +163,8 @@ int ofs_store_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 	int r;
 
 	*ret = ofs_map_get(&s->inodes, ino);
+	s->inodes_asked++;
+	s->inodes_loaded += !*ret;
 	r = *ret ? 0 : fetch_inode(s, ino, ret);
 	return r == 0 && (*ret)->gone ? -ENOENT : r;
 }

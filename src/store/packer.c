@@ -361,6 +361,15 @@ size_t ofs_packer_count(const struct ofs_packer *p)
 	return p->n;
 }
 
+uint64_t ofs_packer_stored(const struct ofs_packer *p)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->nappended; i++)
+		sum += p->frames[i].stored;
+	return sum;
+}
+
 const struct ofs_index_chunk *ofs_packer_chunk(const struct ofs_packer *p, size_t i)
 {
 	return &p->chunks[i].chunk;

@@ -44,5 +44,8 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg);
 
 size_t ofs_packer_count(const struct ofs_packer *p); /* chunks */
 
+/* Bytes on disk of the frames, after the commit. */
+uint64_t ofs_packer_stored(const struct ofs_packer *p);
+
 /* The chunk at place `i`; where it lies is known after the commit. */
 const struct ofs_index_chunk *ofs_packer_chunk(const struct ofs_packer *p, size_t i);

@@ -122,6 +122,11 @@ static void stats_of_memory(struct ofs_store *s, struct ofs_store_stats *ret)
 		.tombstones = s->counts.tombstones,
 		.cached = s->inodes.count,
 		.held = s->held,
+		.waiting_max = s->journal_max,
+		.sealed = s->sealed_bytes,
+		.sealed_stored = s->sealed_stored,
+		.inodes_asked = s->inodes_asked,
+		.inodes_loaded = s->inodes_loaded,
 		.tight = s->reserve.tight,
 		.broken = s->broken,
 		.journal_damaged = s->journal_damaged,
@@ -137,11 +142,23 @@ static void stats_of_memory(struct ofs_store *s, struct ofs_store_stats *ret)
 
 int ofs_store_stats(struct ofs_store *s, struct ofs_store_stats *ret)
 {
+	struct ofs_frame_counts frames;
+	ofs_lsn durable;
 	int r;
 
 	ofs_store_is_whole(s);
 	stats_of_memory(s, ret);
+	ofs_packset_count_frames(s->packs, &frames);
+	ret->frames_kept = frames.kept;
+	ret->frames_ahead = frames.ahead;
+	ret->frames_loaded = frames.loaded;
+	ret->frame_bytes = frames.bytes;
 	ret->journal = ofs_journal_size(s->journal, 0, NULL);
+	ret->segments = ofs_journal_segments(s->journal);
+	ret->waiting = ofs_journal_size(s->journal, s->log_needed, &ret->waiting_records);
+	durable = ofs_journal_durable(s->journal);
+	ret->unsynced = ofs_journal_end(s->journal);
+	ret->unsynced -= OFS_MIN(ret->unsynced, durable);
 	r = ofs_packset_disk_usage(s->packs, &ret->packs);
 	return r == 0 ? ofs_index_disk_usage(s->index, &ret->index) : r;
 }

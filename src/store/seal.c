@@ -396,6 +396,8 @@ int ofs_seal_collect(struct ofs_store *s, const struct ofs_seal_when *when,
 		ofs_seal_batch_destroy(b);
 		return r;
 	}
+	s->sealed_bytes += b->bytes;
+	s->sealed_stored += ofs_packer_stored(b->packer);
 	*ret = b;
 	return done;
 }

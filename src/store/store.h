@@ -474,6 +474,19 @@ struct ofs_store_stats {
 	uint64_t packs;
 	uint64_t index; /* its write-ahead log included */
 	uint64_t journal;
+	/* Of the journal: its files; what waits to be sealed, at most, and before writers wait. */
+	uint64_t segments;
+	uint64_t waiting, waiting_records;
+	uint64_t waiting_max;
+	uint64_t unsynced; /* bytes that an fsync would have to wait for */
+	/* Sealed since the store was opened: bytes of content, and of the frames made of it. */
+	uint64_t sealed;
+	uint64_t sealed_stored;
+	/* Since then, too: how often an inode was wanted, and had to be loaded from the index. */
+	uint64_t inodes_asked, inodes_loaded;
+	/* Frames that were asked for: in memory, read ahead, from the disk; bytes of those in memory. */
+	uint64_t frames_kept, frames_ahead, frames_loaded;
+	uint64_t frame_bytes;
 	/* Files that are still to be sealed or hashed, and what of them lies in the journal. */
 	uint64_t draft_files;
 	uint64_t draft_bytes;

@@ -132,6 +132,8 @@ struct ofs_store {
 	bool replaying;
 	bool closing; /* nobody else has the store any more */
 
+	uint64_t inodes_asked, inodes_loaded; /* how often; the latter from the index */
+
 	struct ofs_sealer sealer;
 	struct ofs_room room;
 	/* All guarded by `lock`. */
@@ -145,6 +147,7 @@ struct ofs_store {
 	_Atomic ofs_lsn log_needed; /* what lies before is kept for that alone */
 	int (*_Atomic sync_hook)(void *arg, ofs_lsn lsn); /* read without the lock */
 	void *sync_arg; /* set before it */
+	_Atomic uint64_t sealed_bytes, sealed_stored; /* of content; of the frames made of it */
 	_Atomic uint64_t packs_max; /* bytes on this disk; 0: no bound */
 	void (*crowded)(void *arg); /* see ofs_store_bound_packs() */
 	void *crowded_arg;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/core/slice.h"
 
+#include <inttypes.h>
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -107,4 +109,22 @@ int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *r
 	}
 	*ret_base = at;
 	return r;
+}
+
+void ofs_slice_print(const struct ofs_slice_spec *spec, struct ofs_buf *out)
+{
+	if (spec->kind == OFS_SLICE_INFO || spec->kind == OFS_SLICE_SUMMARY) {
+		ofs_buf_append_str(out, spec->kind == OFS_SLICE_INFO ? ":info" : ":summary");
+		return;
+	}
+	ofs_buf_append_str(out, spec->kind == OFS_SLICE_BYTES ? ":b" : ":");
+	if (spec->kind == OFS_SLICE_LAST_LINES) {
+		ofs_buf_printf(out, "-%" PRIu64, spec->first);
+		return;
+	}
+	ofs_buf_printf(out, "%" PRIu64, spec->first);
+	if (spec->last == UINT64_MAX)
+		ofs_buf_append_str(out, "-");
+	else if (spec->last != spec->first)
+		ofs_buf_printf(out, "-%" PRIu64, spec->last);
 }

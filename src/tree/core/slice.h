@@ -2,7 +2,7 @@
 /* The grammar of slices: names that mean some lines or bytes of a file. Pure text, no I/O. */
 #pragma once
 
-#include "base/util.h"
+#include "base/buf.h"
 
 /* Lines count from 1, bytes from 0, both inclusive. INFO and SUMMARY have no range. */
 struct ofs_slice_spec {
@@ -25,3 +25,6 @@ struct ofs_slice_spec {
  * malformed): `ret_base` is set then too, since only where the base exists is that an error.
  */
 int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *ret);
+
+/* Appends what follows the name of the file: ":120-180", ":120-", ":-50", ":b0-4095", ":info". */
+void ofs_slice_print(const struct ofs_slice_spec *spec, struct ofs_buf *out);

@@ -18,6 +18,7 @@
 #define PACK_MIN ((size_t)32 << 10)
 #define PACK_MAX ((size_t)1 << 20)
 #define PACK_LEVEL 1
+#define SLICE_LOOKS_MAX 1000 /* nodes among which the last slices are looked for */
 #define TEXTS_MAX 8 /* of a kind that are kept, */
 #define TEXT_MAX ((size_t)1 << 20) /* and of how many bytes each may be */
 
@@ -62,7 +63,7 @@ struct ofs_made_nodes {
 	pthread_mutex_t lock;
 	struct ofs_map nodes; /* node -> struct ofs_made */
 	struct ofs_map emptied; /* node without content -> how many references, as a number */
-	TAILQ_HEAD(, ofs_made) by_use; /* those with `bytes`, the last used last */
+	TAILQ_HEAD(made_list, ofs_made) by_use; /* those with `bytes`, the last used last */
 	size_t bytes; /* of those */
 	struct ofs_map kept; /* the directory of a tree -> struct kept */
 };
@@ -178,6 +179,8 @@ void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 	if (there) {
 		there->refs++;
 		note_use(n, there);
+		if (there->slice)
+			there->slice->asked = m->slice->asked;
 		made_destroy(m);
 		return;
 	}
@@ -236,6 +239,25 @@ void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
 	refs = (uintptr_t)ofs_map_remove(&t->made->emptied, node);
 	if (refs > n)
 		ofs_map_put(&t->made->emptied, node, (void *)(uintptr_t)(refs - n));
+}
+
+size_t ofs_made_list_slices(struct ofs_tree *t, struct ofs_slice_use *ret, size_t max)
+{
+	OFS_LOCKED(&t->made->lock);
+	const struct ofs_made *m;
+	size_t n = 0, looks = 0;
+
+	TAILQ_FOREACH_REVERSE(m, &t->made->by_use, made_list, by_use)
+	{
+		if (n == max || ++looks > SLICE_LOOKS_MAX)
+			break;
+		if (m->slice)
+			ret[n++] = (struct ofs_slice_use){ .base = m->slice->base,
+							   .spec = m->slice->spec,
+							   .bytes = m->slice->range.len,
+							   .asked = m->slice->asked };
+	}
+	return n;
 }
 
 ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len)

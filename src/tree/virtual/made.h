@@ -31,6 +31,7 @@ struct ofs_slice {
 	char *path; /* of the base, as its notice names it */
 	_Atomic uint64_t version; /* of the base's content when it was resolved */
 	uint64_t access; /* stands for the rights to read it then */
+	int64_t asked; /* when it was looked up last, by the wall clock; made.c's lock */
 	struct ofs_range range;
 };
 
@@ -58,6 +59,17 @@ struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node);
 void ofs_made_put(struct ofs_tree *t, struct ofs_made *m);
 
 void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
+
+/* A slice that somebody holds. */
+struct ofs_slice_use {
+	uint64_t base;
+	struct ofs_slice_spec spec;
+	uint64_t bytes;
+	int64_t asked;
+};
+
+/* Sets up to `max` of `ret`, those that were used last first, and returns how many. */
+size_t ofs_made_list_slices(struct ofs_tree *t, struct ofs_slice_use *ret, size_t max);
 
 /* Appends the content of a file that ofs_made_text() made. 0 or -errno. */
 int ofs_made_get_text(const struct ofs_made *m, struct ofs_buf *out);

@@ -2,6 +2,7 @@
 /* Slices as nodes: made by a lookup, read like a file, gone with the last reference. */
 #include "tree/virtual/nodes.h"
 
+#include "base/clock.h"
 #include "codec/hash.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
@@ -79,6 +80,7 @@ static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 		.path = path,
 		.version = base->attr.version,
 		.access = access_of(&base->attr),
+		.asked = ofs_clock_wall(),
 		.range = *range,
 	};
 	*range = (struct ofs_range){ .notice = OFS_BUF_INIT };

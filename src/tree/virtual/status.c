@@ -6,10 +6,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "tree/core/place.h"
 #include "tree/core/replicate.h"
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"
 #include "tree/search/meaning.h"
+
+#define SLICES_MAX 16 /* that are told of */
 
 static const char *const call_names[OFS_TREE_OPS] = {
 	[OFS_TREE_LOOKUP] = "lookup",	[OFS_TREE_GETATTR] = "getattr",
@@ -27,7 +30,7 @@ struct numbers {
 	uint64_t made; /* made-up nodes that somebody holds */
 	uint64_t calls[OFS_TREE_OPS];
 	uint64_t read, written;
-	int64_t uptime; /* seconds */
+	int64_t uptime; /* milliseconds */
 	int64_t rss; /* bytes; -1: unknown */
 };
 
@@ -76,7 +79,7 @@ static int collect(struct ofs_tree *t, struct numbers *ret)
 		ret->calls[i] = atomic_load_explicit(&t->ops[i], memory_order_relaxed);
 	ret->read = atomic_load_explicit(&t->bytes_read, memory_order_relaxed);
 	ret->written = atomic_load_explicit(&t->bytes_written, memory_order_relaxed);
-	ret->uptime = (ofs_clock_monotonic() - t->opened) / OFS_NS_PER_S;
+	ret->uptime = (ofs_clock_monotonic() - t->opened) / OFS_NS_PER_MS;
 	ret->rss = resident();
 	return 0;
 }
@@ -124,6 +127,61 @@ static json_t *content_json(const struct ofs_store_stats *s)
 			 (json_int_t)s->bytes);
 }
 
+static json_t *journal_json(const struct ofs_store_stats *s)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", (json_int_t)s->journal,
+			 "segments", (json_int_t)s->segments, "waiting_bytes",
+			 (json_int_t)s->waiting, "waiting_records", (json_int_t)s->waiting_records,
+			 "waiting_max", (json_int_t)s->waiting_max, "unsynced_bytes",
+			 (json_int_t)s->unsynced);
+}
+
+static json_t *sealed_json(const struct ofs_store_stats *s)
+{
+	return json_pack("{s:I, s:I}", "bytes", (json_int_t)s->sealed, "stored",
+			 (json_int_t)s->sealed_stored);
+}
+
+static json_t *cache_json(const struct ofs_store_stats *s)
+{
+	return json_pack("{s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I}}", "frames", "hits",
+			 (json_int_t)s->frames_kept, "ahead", (json_int_t)s->frames_ahead, "loads",
+			 (json_int_t)s->frames_loaded, "bytes", (json_int_t)s->frame_bytes,
+			 "inodes", "hits", (json_int_t)(s->inodes_asked - s->inodes_loaded),
+			 "loads", (json_int_t)s->inodes_loaded);
+}
+
+/* A slice that was read lately; NULL: its file has no name any more. */
+static json_t *slice_json(struct ofs_tree *t, const struct ofs_slice_use *use)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
+	OFS_FREE char *readable = NULL;
+
+	if (ofs_place_of(t, use->base, &place) < 0 ||
+	    ofs_root_path(t, place.root, t->root, &path) < 0)
+		return NULL;
+	ofs_buf_append_str(&path, (const char *)place.path.data);
+	ofs_slice_print(&use->spec, &path);
+	readable = ofs_text_readable(ofs_buf_str(&path));
+	return json_pack("{s:s, s:I, s:o}", "path", readable, "bytes", (json_int_t)use->bytes,
+			 "time", ofs_json_time(use->asked));
+}
+
+static json_t *slices_json(struct ofs_tree *t)
+{
+	struct ofs_slice_use uses[SLICES_MAX];
+	size_t n = ofs_made_list_slices(t, uses, SLICES_MAX);
+	json_t *list = json_array(), *slice;
+
+	for (size_t i = 0; i < n; i++) {
+		slice = slice_json(t, &uses[i]);
+		if (slice)
+			json_array_append_new(list, slice);
+	}
+	return list;
+}
+
 static int format_agent_status(struct ofs_tree *t, void *root, struct ofs_buf *out)
 {
 	struct numbers n = { 0 };
@@ -153,7 +211,7 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	json = json_pack("{s:s, s:s?, s:I, s:s, s:s?, s:o, s:{s:I, s:I, s:I, s:I}, "
 			 "s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:I, s:s?}",
 			 "version", OFS_VERSION, "mountpoint", mountpoint, "uptime_seconds",
-			 (json_int_t)n.uptime, "state",
+			 (json_int_t)n.uptime / 1000, "state",
 			 s->broken  ? "read-only"
 			 : s->tight ? "disk full"
 				    : "ok",
@@ -174,6 +232,11 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	lifecycle = ofs_gc_stats(t->gc);
 	json_object_set_new(lifecycle, "tombstones", json_integer((json_int_t)s->tombstones));
 	json_object_set_new(json, "lifecycle", lifecycle);
+	json_object_set_new(json, "uptime_ms", json_integer((json_int_t)n.uptime));
+	json_object_set_new(json, "journal", journal_json(s));
+	json_object_set_new(json, "sealed", sealed_json(s));
+	json_object_set_new(json, "cache", cache_json(s));
+	json_object_set_new(json, "slices", slices_json(t));
 	json_object_set_new(json, "tokens", tokens_json(&n.ledger));
 	if (t->replicate)
 		json_object_set_new(json, "remote", ofs_replicate_status(t));
@@ -258,7 +321,30 @@ static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		{ "made_up_nodes", "gauge", "Slices, reports and views that are held.", n.made },
 		{ "resident_bytes", "gauge", "Resident memory of the daemon.",
 		  n.rss < 0 ? 0 : (uint64_t)n.rss },
-		{ "uptime_seconds", "gauge", "Since the store was opened.", (uint64_t)n.uptime },
+		{ "uptime_seconds", "gauge", "Since the store was opened.",
+		  (uint64_t)n.uptime / 1000 },
+		{ "journal_segments", "gauge", "Files of the journal.", n.store.segments },
+		{ "journal_waiting_bytes", "gauge", "Journal that waits to be sealed.",
+		  n.store.waiting },
+		{ "journal_waiting_max_bytes", "gauge", "Size of that from which on writers wait.",
+		  n.store.waiting_max },
+		{ "journal_unsynced_bytes", "gauge", "Journal that is not synced to the disk yet.",
+		  n.store.unsynced },
+		{ "sealed_bytes_total", "counter", "Content that was sealed.", n.store.sealed },
+		{ "sealed_stored_bytes_total", "counter", "What it took on disk.",
+		  n.store.sealed_stored },
+		{ "frame_hits_total", "counter", "Frames of packs that were in memory.",
+		  n.store.frames_kept },
+		{ "frame_ahead_total", "counter", "Frames that had been read ahead.",
+		  n.store.frames_ahead },
+		{ "frame_loads_total", "counter", "Frames that were read from packs.",
+		  n.store.frames_loaded },
+		{ "frame_cache_bytes", "gauge", "Content of frames in memory.",
+		  n.store.frame_bytes },
+		{ "inode_hits_total", "counter", "Inodes that were in memory.",
+		  n.store.inodes_asked - n.store.inodes_loaded },
+		{ "inode_loads_total", "counter", "Inodes that were read from the index.",
+		  n.store.inodes_loaded },
 		{ "tokens_offloaded_total", "counter", "Tokens kept out of prompts.",
 		  n.ledger.offloaded },
 		{ "tokens_pointers_total", "counter", "Tokens of pointers in their place.",
