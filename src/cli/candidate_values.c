@@ -185,7 +185,8 @@ static void offer_paths(struct asking *a)
 	const char *typed = ofs_candidates_typed(a->c);
 	size_t start = path_start(a, typed);
 	const char *slash = strrchr(typed + start, '/');
-	OFS_FREE char *dir = ofs_strndup(typed + start, slash ? (size_t)(slash - typed) - start : 0);
+	OFS_FREE char *dir =
+		ofs_strndup(typed + start, slash ? (size_t)(slash - typed) - start : 0);
 	OFS_FREE char *before = ofs_strndup(typed, slash ? (size_t)(slash + 1 - typed) : start);
 
 	/* At its root a mount may not list its tops. */
@@ -292,15 +293,15 @@ static void offer_query(struct asking *a)
 	static const struct {
 		const char *filter, *placeholder;
 	} filters[] = {
-		{ "tier:", "TIER" }, { "category:", "CATEGORY" }, { "task:", "TASK" },
-		{ "tag:", "TAG" },   { "agent:", "AGENT" },	  { "after:", "AGE" },
+		{ "tier:", "TIER" },  { "category:", "CATEGORY" }, { "task:", "TASK" },
+		{ "tag:", "TAG" },    { "agent:", "AGENT" },	   { "after:", "AGE" },
 		{ "before:", "AGE" },
 	};
 	const char *typed = ofs_candidates_typed(a->c);
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(filters); i++) {
-		const struct kind *kind = find_kind(filters[i].placeholder,
-						    strlen(filters[i].placeholder));
+		const struct kind *kind =
+			find_kind(filters[i].placeholder, strlen(filters[i].placeholder));
 		size_t len = strlen(filters[i].filter);
 
 		if (strncmp(typed, filters[i].filter, len) != 0) {

@@ -158,6 +158,7 @@ static bool next_token(const char **synopsis, struct token *ret)
 {
 	const char *p = *synopsis + strspn(*synopsis, " []");
 
+	*synopsis = p;
 	if (!*p)
 		return false;
 	ret->text = p;
@@ -230,7 +231,8 @@ static char *describe_word(const struct ofs_command *command, const char *word)
 	return ofs_strndup(about, strcspn(about, "\n"));
 }
 
-static void offer_operand(struct ofs_candidates *c, const struct typed *t, const struct token *token)
+static void offer_operand(struct ofs_candidates *c, const struct typed *t,
+			  const struct token *token)
 {
 	OFS_FREE char *word = ofs_strndup(token->text, token->len);
 	OFS_FREE char *about = NULL;

@@ -14,9 +14,7 @@
 #include "io/redact_file.h"
 
 /* clang-format off */
-/*
- * In the order in which help lists them. meson.build reads the names here, as each has a manual page.
- */
+/* In the order in which help lists them. Each has a manual page: docs/man, and its list in meson.build. */
 #define COMMANDS(X) \
 	X(up) X(down) X(put) X(run) X(show) X(slice) X(search) X(list) X(promote) X(archive) \
 	X(export) X(import) \
@@ -72,6 +70,7 @@ const struct ofs_command ofs_cmd_help = {
 	.summary = "Describes the tool or one command",
 	.json = "print a JSON object: the commands, their options, and all settings",
 	.operands = 1,
+	.no_content = true,
 	.run = help_run,
 };
 

@@ -86,7 +86,8 @@ bool ofs_shell_line_print(const struct ofs_shell_line *l, const char *word)
 			fputs("'\\''", stdout);
 			continue;
 		}
-		if (l->quote == '"' ? *p != '\n' && is_escapable('"', *p) : !l->quote && !is_plain(*p))
+		if (l->quote == '"' ? *p != '\n' && is_escapable('"', *p)
+				    : !l->quote && !is_plain(*p))
 			putchar('\\');
 		putchar(*p);
 	}

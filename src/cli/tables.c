@@ -25,12 +25,12 @@ json_t *ofs_tables_command(const struct ofs_command *command)
 		const struct ofs_option *o = options[i];
 		char letter[] = { o->letter, '\0' };
 
-		json_array_append_new(
-			list, json_pack("{s:o, s:s, s:o, s:s, s:o}", "letter",
-					ofs_json_string(o->letter ? letter : NULL), "name", o->name,
-					"value", ofs_json_string(o->value), "text",
-					ofs_command_option_text(command, o), "words",
-					words_of(o->words)));
+		json_array_append_new(list,
+				      json_pack("{s:o, s:s, s:o, s:s, s:o}", "letter",
+						ofs_json_string(o->letter ? letter : NULL), "name",
+						o->name, "value", ofs_json_string(o->value), "text",
+						ofs_command_option_text(command, o), "words",
+						words_of(o->words)));
 	}
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "name", command->name, "synopsis",
 			 command->synopsis, "summary", command->summary, "help",
@@ -50,12 +50,11 @@ static json_t *daemon_options(const struct ofs_daemon_option *o)
 }
 
 /* The value that a number has by default, or the first of the words. */
-static json_t *default_of(const struct ofs_ini_key *key)
+static json_t *default_of(const struct ofs_ini_key *key, bool in_named_section)
 {
 	if (key->type == OFS_INI_WORD)
 		return ofs_json_string(key->words[key->preset]);
-	/* In a section with a name there is none. */
-	if (key->type == OFS_INI_TEXT || (!key->preset && key->number.min && !key->number.zero))
+	if (key->type == OFS_INI_TEXT || in_named_section)
 		return json_null();
 	return ofs_json_string(ofs_quantity_show(&key->number, key->preset).text);
 }
@@ -73,8 +72,9 @@ static json_t *keys_of(const struct ofs_ini_table *table)
 			json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "section",
 				  table->sections[key->section].name, "name", key->name, "value",
 				  ofs_ini_placeholder(key), "text", key->text, "words",
-				  words_of(key->words), "default", default_of(key), "zero",
-				  ofs_json_string(number ? key->number.zero : NULL)));
+				  words_of(key->words), "default",
+				  default_of(key, table->sections[key->section].check != NULL),
+				  "zero", ofs_json_string(number ? key->number.zero : NULL)));
 	}
 	return list;
 }

@@ -8,7 +8,7 @@
 
 const struct ofs_daemon_option ofs_daemon_flags[] = {
 	OFS_DAEMON_FLAGS(ENTRY)
-	{ "-o", NULL, "OPTION[,OPTION...]", "those below, and the general ones of mount.fuse3(8)" },
+	{ "-o", NULL, "OPTION,...", "those below, and the general ones of mount.fuse3(8)" },
 	{ NULL }
 };
 

@@ -6,12 +6,12 @@
 #pragma once
 
 /* X(member of struct ofs_options, as it is typed, again or in another way, text): those with a dash. */
-#define OFS_DAEMON_FLAGS(X)                                                                    \
-	X(foreground, "-f", "-f", "stay in the foreground")                                    \
-	X(debug, "-d", "-d", "debug output of libfuse (implies -f)")                           \
-	X(read_only, "--read-only", "--read-only",                                             \
-	  "write nothing, neither to the tree nor in STORE")                                   \
-	X(help, "-h", "--help", "this text")                                                   \
+#define OFS_DAEMON_FLAGS(X)                                          \
+	X(foreground, "-f", "-f", "stay in the foreground")          \
+	X(debug, "-d", "-d", "debug output of libfuse (implies -f)") \
+	X(read_only, "--read-only", "--read-only",                   \
+	  "write nothing, neither to the tree nor in STORE")         \
+	X(help, "-h", "--help", "this text")                         \
 	X(version, "-V", "--version", "the version")
 
 /* The same of words for -o. */

@@ -220,7 +220,10 @@ static void print_option(const struct ofs_daemon_option *o, int indent, int widt
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s%s%s%s%s", o->name, two ? ", " : "", two ? o->other : "",
-		 !o->value ? "" : *o->name == '-' ? " " : "=", o->value ? o->value : "");
+		 !o->value	   ? ""
+		 : *o->name == '-' ? " "
+				   : "=",
+		 o->value ? o->value : "");
 	fprintf(out, "%*s%-*s %s\n", indent, "", width, name, o->text);
 }
 
