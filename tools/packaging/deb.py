@@ -15,6 +15,14 @@ import tempfile
 from common import CACHE, Failure, ROOT, export, git, quietly, say, version
 
 DISTRIBUTION = "unstable"
+# Of the system alone: another Python or compiler that comes first in PATH lacks what debian/control
+# asks for.
+ENVIRONMENT = {
+    "HOME": os.environ.get("HOME", "/"),
+    "LC_ALL": "C.UTF-8",
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "TZ": "UTC",
+}
 
 
 def arguments(parser):
@@ -68,13 +76,13 @@ def run(options):
     with tempfile.TemporaryDirectory(prefix="offloadfs-deb-") as place:
         source = pathlib.Path(place) / "offloadfs"
         number = lay_source(source)
-        missing = quietly("sh", "-c", "dpkg-checkbuilddeps 2>&1 || :", cwd=source).strip()
+        missing = quietly("sh", "-c", "dpkg-checkbuilddeps 2>&1 || :", cwd=source, env=ENVIRONMENT).strip()
         if missing:
             raise Failure(f"{missing.splitlines()[-1]}: sudo apt-get build-dep '{ROOT}'")
         say(f"building {number}; this may take minutes")
         quietly(
             "dpkg-buildpackage", "-b", "-us", "-uc", cwd=source,
-            env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"},
+            env=ENVIRONMENT,
         )
         built = [file for file in pathlib.Path(place).iterdir() if file.is_file()]
         for file in built:
