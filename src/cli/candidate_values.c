@@ -37,26 +37,32 @@ struct asking {
 	size_t n;
 };
 
-/* What has been offered, as there may be the same again. */
-struct seen {
-	char **names;
+struct names {
+	char **at;
 	size_t n, cap;
 };
 
-static void seen_finish(struct seen *s)
+static void names_finish(struct names *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		free(s->names[i]);
-	free(s->names);
+		free(s->at[i]);
+	free(s->at);
 }
 
-static bool is_new(struct seen *s, const char *name)
+static int names_add(void *arg, const char *name)
+{
+	struct names *s = arg;
+
+	*ofs_append(s->at, s->n, s->cap) = ofs_strdup(name);
+	return 0;
+}
+
+static bool names_have(const struct names *s, const char *name)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->names[i], name) == 0)
-			return false;
-	*ofs_append(s->names, s->n, s->cap) = ofs_strdup(name);
-	return true;
+		if (strcmp(s->at[i], name) == 0)
+			return true;
+	return false;
 }
 
 struct listing {
@@ -64,12 +70,11 @@ struct listing {
 	const char *dir; /* in the tree */
 	const char *before; /* goes before the names */
 	bool dirs; /* directories alone, as words */
-	struct seen *seen; /* NULL: all are new */
+	struct names *seen; /* have been offered; NULL: all are new */
 };
 
-static int offer_entry(void *arg, const char *name)
+static void offer_entry(struct listing *l, const char *name)
 {
-	struct listing *l = arg;
 	const char *typed = ofs_candidates_typed(l->a->c);
 	OFS_FREE char *path = ofs_path_join(l->dir, name);
 	OFS_FREE char *word = ofs_format("%s%s", l->before, name);
@@ -78,20 +83,27 @@ static int offer_entry(void *arg, const char *name)
 	bool is_dir;
 
 	if (strncmp(word, typed, strlen(typed)) != 0)
-		return 0;
+		return;
 	is_dir = l->a->b->ops->lstat(l->a->b, path, &st) == 0 && S_ISDIR(st.st_mode);
-	if (l->dirs && (!is_dir || (l->seen && !is_new(l->seen, name))))
-		return 0;
+	if (l->dirs && (!is_dir || (l->seen && names_have(l->seen, name))))
+		return;
+	if (l->seen)
+		names_add(l->seen, name);
 	folder = is_dir && !l->dirs ? ofs_format("%s/", word) : NULL;
 	if (l->dirs && ofs_backend_attribute(l->a->b, path, "state", &state) < 0)
 		state = NULL;
 	ofs_candidates_offer(l->a->c, folder ? folder : word, state);
-	return ++l->a->n >= MOST;
+	l->a->n++;
 }
 
+/* While a directory is listed, no file can be looked at. */
 static void offer_directory(struct listing *l)
 {
-	l->a->b->ops->list(l->a->b, l->dir, offer_entry, l);
+	OFS_CLEANUP(names_finish) struct names names = { 0 };
+
+	l->a->b->ops->list(l->a->b, l->dir, names_add, &names);
+	for (size_t i = 0; i < names.n && l->a->n < MOST; i++)
+		offer_entry(l, names.at[i]);
 }
 
 static void offer_tasks(struct asking *a)
@@ -102,7 +114,7 @@ static void offer_tasks(struct asking *a)
 static void offer_categories(struct asking *a)
 {
 	static const char *const tops[] = { "cache", "persistent", "archive" };
-	OFS_CLEANUP(seen_finish) struct seen seen = { 0 };
+	OFS_CLEANUP(names_finish) struct names seen = { 0 };
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++)
 		offer_directory(&(struct listing){ a, tops[i], "", true, &seen });
