@@ -18,14 +18,14 @@ from harness import OFFLOAD, run
 LISTS = ("fs", "fs_bind", "fs_perms_simple", "syscalls")
 # Of the list `syscalls`, the calls that work on files; a name is one of these and a number.
 CALLS = """
-access chdir chmod chown chroot close_range copy_file_range creat dirtyc dup execl execle execlp
+access chdir chmod chown chroot close_range copy_file_range creat dup execl execle execlp
 execv execve execveat execvp faccessat fallocate fanotify fchdir fchmod fchmodat fchown fchownat
 fcntl fdatasync fgetxattr file_attr flistxattr flock fpathconf fremovexattr fsetxattr fstat
 fstatat fstatfs fsync ftruncate futimesat getcwd getdents getxattr inotify io_cancel io_destroy
 io_getevents io_pgetevents io_setup io_submit io_uring ioctl_ficlone ioctl_ficlonerange
 ioctl_fiemap lchown lgetxattr link linkat listxattr llistxattr llseek lremovexattr lseek lstat
 mincore mkdir mkdirat mknod mknodat mmap mremap msync munmap name_to_handle_at nftw open
-open_by_handle_at openat pathconf posix_fadvise pread preadv prot_hsymlinks pwrite pwritev read
+open_by_handle_at openat pathconf posix_fadvise pread preadv pwrite pwritev read
 readahead readdir readlink readlinkat readv realpath remap_file_pages removexattr rename renameat
 rmdir sendfile setxattr splice stat statfs statvfs statx symlink symlinkat sync sync_file_range
 syncfs tee truncate umask unlink unlinkat ustat utime utimensat utimes vmsplice write writev
