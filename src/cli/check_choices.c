@@ -78,7 +78,7 @@ static void check_scrub(bool on)
 
 void ofs_check_choices(int dirfd, const struct ofs_config *config)
 {
-	struct ofs_tree_options options = { 0 };
+	struct ofs_tree_options options = OFS_TREE_OPTIONS_INIT;
 
 	ofs_config_apply(config, &options);
 	check_sync(dirfd);
