@@ -8,7 +8,7 @@ import harness
 from measure import (
     KIB, MIB, Failure, Watch, heading, met, note, ratio_text, run, size_text, table, time_text,
 )  # fmt: skip
-from remote_load import Agent, Texts, removed
+from remote_load import Agent, Texts, in_small_folders, removed
 from remote_service import (
     URL, S3, add_remote, is_complete, kinds, kinds_text, push, service, state, wait_until,
 )  # fmt: skip
@@ -46,7 +46,7 @@ def measure(what, place, kind, options):
             else:
                 s.down()
             note(f"the remote is {'there' if there else 'away'}")
-            agent = Agent(m, place.path("agent.log"), f"phase-{n}", pause, SIZE)
+            agent = Agent(m, place.path("agent.log"), f"phase-{n}", pause, SIZE, in_small_folders)
             with Watch(0.1, journal=lambda: _usage(store, "journal")) as watch:
                 time.sleep(there_for if there else options.away)
             noted = agent.stop()
@@ -84,7 +84,7 @@ def _compare(m, name, noted):
     for n in numbers:
         if removed(n, len(numbers)):
             continue
-        with open(m(f"cache/shell/{name}/{n:07d}.txt"), "rb") as f:
+        with open(m(in_small_folders(name, n)), "rb") as f:
             if f.read() != texts.text(n):
                 raise Failure(f"{name}/{n:07d}.txt is not what was written")
     return len(numbers)

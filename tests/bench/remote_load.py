@@ -47,6 +47,16 @@ def fill(m, files, size):
     return written
 
 
+def in_one_folder(name, number):
+    """Where an agent of that name puts a result."""
+    return f"cache/shell/{name}/{number:07d}.txt"
+
+
+def in_small_folders(name, number):
+    """The same for one that works for hours: a listing takes always the same."""
+    return f"cache/shell/{name}/{number // DIRECTORY:05d}/{number:07d}.txt"
+
+
 class Agent:
     """
     A process that stores results, one of `size` bytes on average each `pause` seconds, until it is
@@ -54,8 +64,8 @@ class Agent:
     was acknowledged is noted in a file elsewhere: when, how long it took, name, kind.
     """
 
-    def __init__(self, m, log, name, pause, size=4 * KIB):
-        self._log = log
+    def __init__(self, m, log, name, pause, size=4 * KIB, place=in_one_folder):
+        self._log, self._place = log, place
         self.pid = os.fork()
         if self.pid:
             return
@@ -68,12 +78,12 @@ class Agent:
 
     def _work(self, m, name, pause, size):
         texts = Texts(size, 4 * MIB)
-        folder = f"cache/shell/{name}"
-        os.makedirs(m(folder), exist_ok=True)
         made, following = 0, time.monotonic()
         with open(self._log, "w") as log:
             while True:
-                path = f"{folder}/{made:07d}.txt"
+                path = self._place(name, made)
+                if made % DIRECTORY == 0:
+                    os.makedirs(os.path.dirname(m(path)), exist_ok=True)
                 text = texts.text(made)
                 begin = time.perf_counter()
                 with open(m(path), "xb") as f:
@@ -87,13 +97,13 @@ class Agent:
                 log.write(json.dumps([time.time(), took, made, kind]) + "\n")
                 if made % 7 == 6:
                     begin = time.perf_counter()
-                    os.listdir(m(folder))
-                    with open(m(f"{folder}/{made - 5:07d}.txt"), "rb") as f:
+                    os.listdir(os.path.dirname(m(path)))
+                    with open(m(self._place(name, made - 5)), "rb") as f:
                         f.read()
                     log.write(json.dumps([time.time(), time.perf_counter() - begin, made, "read"]))
                     log.write("\n")
                 if made % 20 == 19:
-                    os.unlink(m(f"{folder}/{made - 15:07d}.txt"))
+                    os.unlink(m(self._place(name, made - 15)))
                 log.flush()
                 made += 1
                 following = max(following + pause, time.monotonic() - 10 * pause)
