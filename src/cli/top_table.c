@@ -25,6 +25,7 @@ struct column {
 };
 
 #define COLUMNS_MAX 8
+#define NARROW 64 /* a screen on which optional columns would leave no room */
 
 static const struct pane {
 	const char *name;
@@ -252,6 +253,7 @@ json_t *ofs_top_table_rows(const struct ofs_top_model *m, enum ofs_top_pane pane
 static void lay_out(const struct pane *p, const json_t *all, int cols, int ret[COLUMNS_MAX])
 {
 	int left = cols, wide = 0;
+	bool narrow = cols < NARROW;
 	json_t *row;
 	size_t k;
 
@@ -259,7 +261,7 @@ static void lay_out(const struct pane *p, const json_t *all, int cols, int ret[C
 		const struct column *c = &p->columns[i];
 		bool shown = !c->optional;
 
-		json_array_foreach(all, k, row) shown = shown || *text_of(row, c->key);
+		json_array_foreach(all, k, row) shown = shown || (!narrow && *text_of(row, c->key));
 		ret[i] = shown ? c->width : 0;
 		left -= ret[i] ? ret[i] + 1 : 0;
 		wide = c->width ? wide : i;
@@ -294,9 +296,10 @@ static void print_cell(const struct column *column, const json_t *row, int64_t n
 static void draw_cell(const struct column *column, const char *text, enum ofs_style style,
 		      struct ofs_canvas *c, int row, int col, int width)
 {
+	bool path = column->form == FORM_PATH && style != OFS_STYLE_BAR;
+
 	if (column->form == FORM_TEXT || column->form == FORM_PATH)
-		ofs_canvas_put(c, row, col, width, style,
-			       column->form == FORM_PATH ? OFS_CUT_START : OFS_CUT_END, text);
+		ofs_canvas_put(c, row, col, width, style, path ? OFS_CUT_START : OFS_CUT_END, text);
 	else
 		ofs_canvas_put_right(c, row, col, width, style, text);
 }

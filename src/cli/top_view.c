@@ -24,12 +24,11 @@ static const char help[] =
 	"+ -            a longer, a shorter time between two samples\n"
 	"\n"
 	"Caches         frames: parts of packs, expanded; inodes: files and directories.\n"
-	"               What the kernel has in its own caches is no request, and not counted.\n"
-	"Journal        waiting: what is not sealed yet; unsynced: what an fsync would write.\n"
-	"Sealing        content that is compressed and deduplicated; the ratio is that of\n"
-	"               what was sealed since the mount.\n"
-	"Storage        on disk, by tier; counted now and then, as that takes longer.\n"
-	"Tokens         kept out of prompts, of the pointers shown, read back; what that saved.\n";
+	"               Reads that the kernel answers from its own cache are not seen.\n"
+	"Journal        waiting: not sealed yet; unsynced: what an fsync would write\n"
+	"Sealing        compressing and deduplicating; the ratio is that since the mount\n"
+	"Storage        on disk, by tier; counted now and then, as it takes longer\n"
+	"Tokens         kept out of prompts, of pointers in their place, read back\n";
 
 void ofs_top_view_init(struct ofs_top_view *v, unsigned int interval)
 {
@@ -47,9 +46,12 @@ void ofs_top_view_finish(struct ofs_top_view *v)
 
 void ofs_top_view_show(struct ofs_top_view *v, const char *name, const char *text)
 {
+	char *copy = ofs_strdup(text), *name_copy = ofs_strdup(name);
+
+	/* They may be what is shown now. */
 	ofs_top_view_finish(v);
-	v->text_name = ofs_strdup(name);
-	v->text = ofs_strdup(text);
+	v->text = copy;
+	v->text_name = name_copy;
 	v->scroll = 0;
 }
 
@@ -140,7 +142,7 @@ static void draw_journal(const struct ofs_top_model *m, struct line *l, int64_t 
 	put(l, 8, ofs_top_size, ofs_top_number(m, "journal.bytes"));
 	words(l, " in");
 	put(l, 3, ofs_top_count, ofs_top_number(m, "journal.segments"));
-	words(l, " segments, waiting");
+	words(l, " files, waiting");
 	put(l, 9, ofs_top_size, ofs_top_number(m, "journal.waiting_bytes"));
 	words(l, " of");
 	put(l, 9, ofs_top_size, ofs_top_number(m, "journal.waiting_max"));
@@ -262,7 +264,7 @@ static const char *state_of(const struct ofs_top_model *m)
 {
 	const char *state = json_string_value(json_object_get(m->status, "state"));
 
-	return m->error		     ? "no answer"
+	return m->error		     ? "away"
 	       : !m->status	     ? "waiting"
 	       : !m->mounted	     ? "not mounted"
 	       : state && *state     ? state
@@ -330,10 +332,10 @@ static void draw_foot(const struct ofs_top_view *v, const struct ofs_top_model *
 		ofs_buf_append_str(&text, "j k scroll  q back");
 	} else if (m->error) {
 		style = OFS_STYLE_BAD;
-		ofs_buf_printf(&text, "%s; waiting, q quits", m->error);
+		ofs_buf_printf(&text, "waiting (q quits): %s", m->error);
 	} else if (v->silent) {
 		style = OFS_STYLE_BAD;
-		ofs_buf_printf(&text, "no answer for %d s; waiting, q quits", v->silent);
+		ofs_buf_printf(&text, "waiting (q quits): no answer for %d s", v->silent);
 	} else if (warning) {
 		style = OFS_STYLE_BAD;
 		ofs_buf_append_str(&text, warning);
