@@ -19,8 +19,8 @@
 	X(up) X(down) X(put) X(run) X(show) X(slice) X(search) X(list) X(promote) X(archive) \
 	X(export) X(import) \
 	X(pin) X(unpin) X(task) X(agent) X(reduce) X(compact) X(context) X(hook) X(mcp) X(serve) \
-	X(call) X(gc) X(stats) X(report) X(log) X(verify) X(remote) X(restore) X(salvage) X(doctor) \
-	X(help)
+	X(call) X(gc) X(stats) X(top) X(report) X(log) X(verify) X(remote) X(restore) X(salvage) \
+	X(doctor) X(help)
 
 #define DECLARE(name) extern const struct ofs_command ofs_cmd_##name;
 #define ENTER(name) &ofs_cmd_##name,

@@ -51,6 +51,16 @@ static int find_agent(struct ofs_trail *t, uint64_t *ret, struct ofs_error *err)
 	return 0;
 }
 
+int ofs_trail_refresh(struct ofs_trail *t, uint64_t agent_dir, struct ofs_error *err)
+{
+	int r;
+
+	if (t->store < 0)
+		return mounted_bounds(t, err);
+	r = ofs_audit_disk_bounds(t->store, agent_dir, &t->start, &t->end);
+	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", strerror(-r)) : 0;
+}
+
 int ofs_trail_open(struct ofs_trail *t, const struct ofs_target_options *options,
 		   uint64_t *agent_dir, struct ofs_error *err)
 {
@@ -63,15 +73,12 @@ int ofs_trail_open(struct ofs_trail *t, const struct ofs_target_options *options
 		r = find_agent(t, agent_dir, err);
 	if (r == 0 && t->access.target.mounted) {
 		r = ofs_access_open(&t->access, false, err);
-		return r < 0 ? r : mounted_bounds(t, err);
+		return r < 0 ? r : ofs_trail_refresh(t, *agent_dir, err);
 	}
 	if (r < 0)
 		return r;
 	t->store = ofs_trust_open_store(t->access.target.store, err);
-	if (t->store < 0)
-		return t->store;
-	r = ofs_audit_disk_bounds(t->store, *agent_dir, &t->start, &t->end);
-	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", strerror(-r)) : 0;
+	return t->store < 0 ? t->store : ofs_trail_refresh(t, *agent_dir, err);
 }
 
 int ofs_trail_read(struct ofs_trail *t, uint64_t agent_dir, uint64_t from, uint64_t to, char **ret)

@@ -28,6 +28,8 @@ struct ofs_trail {
  */
 int ofs_trail_open(struct ofs_trail *t, const struct ofs_target_options *options,
 		   uint64_t *agent_dir, struct ofs_error *err);
+/* Looks again where the log begins and ends; it is open. 0 or -errno. */
+int ofs_trail_refresh(struct ofs_trail *t, uint64_t agent_dir, struct ofs_error *err);
 void ofs_trail_close(struct ofs_trail *t);
 
 /* The lines that begin in [from, to), at most a page of it; *ret is allocated. 0 or -errno. */

@@ -114,10 +114,11 @@ int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *r
 void ofs_slice_print(const struct ofs_slice_spec *spec, struct ofs_buf *out)
 {
 	if (spec->kind == OFS_SLICE_INFO || spec->kind == OFS_SLICE_SUMMARY) {
-		ofs_buf_append_str(out, spec->kind == OFS_SLICE_INFO ? ":info" : ":summary");
+		ofs_buf_append_str(out, spec->kind == OFS_SLICE_INFO ? "info" : "summary");
 		return;
 	}
-	ofs_buf_append_str(out, spec->kind == OFS_SLICE_BYTES ? ":b" : ":");
+	if (spec->kind == OFS_SLICE_BYTES)
+		ofs_buf_append_str(out, "b");
 	if (spec->kind == OFS_SLICE_LAST_LINES) {
 		ofs_buf_printf(out, "-%" PRIu64, spec->first);
 		return;

@@ -26,5 +26,5 @@ struct ofs_slice_spec {
  */
 int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *ret);
 
-/* Appends what follows the name of the file: ":120-180", ":120-", ":-50", ":b0-4095", ":info". */
+/* Appends what follows the name of the file and a colon: "120-180", "120-", "-50", "b0-4095", "info". */
 void ofs_slice_print(const struct ofs_slice_spec *spec, struct ofs_buf *out);

@@ -155,17 +155,17 @@ static json_t *cache_json(const struct ofs_store_stats *s)
 static json_t *slice_json(struct ofs_tree *t, const struct ofs_slice_use *use)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT, slice = OFS_BUF_INIT;
 	OFS_FREE char *readable = NULL;
 
 	if (ofs_place_of(t, use->base, &place) < 0 ||
 	    ofs_root_path(t, place.root, t->root, &path) < 0)
 		return NULL;
 	ofs_buf_append_str(&path, (const char *)place.path.data);
-	ofs_slice_print(&use->spec, &path);
 	readable = ofs_text_readable(ofs_buf_str(&path));
-	return json_pack("{s:s, s:I, s:o}", "path", readable, "bytes", (json_int_t)use->bytes,
-			 "time", ofs_json_time(use->asked));
+	ofs_slice_print(&use->spec, &slice);
+	return json_pack("{s:o, s:s, s:s, s:I}", "time", ofs_json_time(use->asked), "path",
+			 readable, "slice", ofs_buf_str(&slice), "bytes", (json_int_t)use->bytes);
 }
 
 static json_t *slices_json(struct ofs_tree *t)

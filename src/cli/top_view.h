@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The screen of `offload top`: what it shows of a model, and what keys do to that. */
+#pragma once
+
+#include "cli/top_table.h"
+
+/* Keys beside characters. */
+enum ofs_top_key {
+	OFS_KEY_NONE = 0,
+	OFS_KEY_ENTER = '\n',
+	OFS_KEY_ESCAPE = 0x1b,
+	OFS_KEY_RUBOUT = 0x7f,
+	OFS_KEY_TAB = '\t',
+	OFS_KEY_OTHER = 0x110000, /* not of Unicode from here on */
+	OFS_KEY_BACKTAB,
+	OFS_KEY_UP,
+	OFS_KEY_DOWN,
+	OFS_KEY_PAGE_UP,
+	OFS_KEY_PAGE_DOWN,
+	OFS_KEY_HOME,
+	OFS_KEY_END,
+};
+
+#define OFS_TOP_INTERVAL_MAX 3600 /* seconds */
+
+struct ofs_top_view {
+	enum ofs_top_pane pane;
+	struct ofs_top_table tables[OFS_PANES];
+	char filter[128]; /* UTF-8 */
+	bool typing; /* it */
+	bool paused;
+	bool helping;
+	unsigned int interval; /* seconds */
+	char *text; /* shown over the table; NULL: none */
+	char *text_name; /* of what */
+	int scroll; /* its lines above the first that is shown */
+	int silent; /* seconds without an answer; 0: there is one */
+	int rows; /* that the table or the text had room for */
+};
+
+void ofs_top_view_init(struct ofs_top_view *v, unsigned int interval);
+void ofs_top_view_finish(struct ofs_top_view *v);
+
+/* Draws all of it; `now`: the wall clock. Rows that were chosen and are gone are let go. */
+void ofs_top_view_draw(struct ofs_top_view *v, const struct ofs_top_model *m, int64_t now,
+		       struct ofs_canvas *c);
+
+/* Draws, for a text, the numbers and then each table with up to `rows` rows. Returns the end. */
+int ofs_top_view_draw_once(const struct ofs_top_model *m, unsigned int interval, int rows,
+			   int64_t now, struct ofs_canvas *c);
+
+enum ofs_top_act {
+	OFS_TOP_STAY,
+	OFS_TOP_QUIT,
+	OFS_TOP_RESUME, /* a sample is wanted now */
+	OFS_TOP_OPEN, /* the summary of a file */
+};
+
+/* A key was pressed. `ret_path` is set to the file with OFS_TOP_OPEN; borrowed from the model. */
+enum ofs_top_act ofs_top_view_key(struct ofs_top_view *v, const struct ofs_top_model *m,
+				  uint32_t key, const char **ret_path);
+
+/* Shows a text of several lines over the table; both are copied. */
+void ofs_top_view_show(struct ofs_top_view *v, const char *name, const char *text);
