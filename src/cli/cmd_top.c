@@ -63,8 +63,8 @@ static int next_sample(struct ofs_top_sampler *s, struct ofs_top_model *m)
 	if (r == 0)
 		r = await(s, &sample);
 	if (r < 0)
-		return ofs_report("%s", r == -EPIPE ? ofs_guard_reason(-ECHILD)
-						    : ofs_guard_reason(r));
+		return ofs_report("%s",
+				  r == -EPIPE ? ofs_guard_reason(-ECHILD) : ofs_guard_reason(r));
 	ofs_top_model_take(m, sample);
 	return m->error ? ofs_report("%s", m->error) : -1;
 }
@@ -180,7 +180,9 @@ static void take_answer(struct watching *w)
 	error = json_string_value(json_object_get(answer, "error"));
 	if (w->looking) {
 		ofs_top_view_show(&w->view, w->view.text_name ? w->view.text_name : "",
-				  text ? text : error ? error : "");
+				  text	  ? text
+				  : error ? error
+					  : "");
 		json_decref(answer);
 		return;
 	}

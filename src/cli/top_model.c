@@ -246,8 +246,9 @@ static json_t *name_rows(json_t *rows, const char *key, const json_t *before, do
 	json_array_foreach(rows, i, row)
 	{
 		const char *name = json_string_value(json_object_get(row, key));
-		double n = number(row, "offloaded") -
-			   OFS_MAX(number(json_object_get(was, name ? name : ""), "offloaded"), 0.0);
+		double n =
+			number(row, "offloaded") -
+			OFS_MAX(number(json_object_get(was, name ? name : ""), "offloaded"), 0.0);
 
 		json_object_set_new(row, "name", json_string(name && *name ? name : "-"));
 		json_object_set_new(row, "now",

@@ -67,10 +67,11 @@ static int refuse(struct ofs_error *err, const char *term)
 	OFS_FREE char *shown = term && *term ? ofs_text_shown(term) : NULL;
 
 	if (shown)
-		return ofs_error_set(err, EINVAL,
-				     "a terminal '%s' cannot be drawn on: --json prints the same as "
-				     "JSON, --once as text",
-				     shown);
+		return ofs_error_set(
+			err, EINVAL,
+			"a terminal '%s' cannot be drawn on: --json prints the same as "
+			"JSON, --once as text",
+			shown);
 	return ofs_error_set(err, EINVAL,
 			     "TERM does not name the terminal: --json prints the same as JSON, "
 			     "--once as text");
@@ -79,9 +80,12 @@ static int refuse(struct ofs_error *err, const char *term)
 static void set_styles(void)
 {
 	static const attr_t plain[OFS_STYLES] = {
-		[OFS_STYLE_PLAIN] = A_NORMAL, [OFS_STYLE_DIM] = A_NORMAL,
-		[OFS_STYLE_BOLD] = A_BOLD,    [OFS_STYLE_BAR] = A_REVERSE,
-		[OFS_STYLE_CHOSEN] = A_BOLD | A_UNDERLINE, [OFS_STYLE_GOOD] = A_NORMAL,
+		[OFS_STYLE_PLAIN] = A_NORMAL,
+		[OFS_STYLE_DIM] = A_NORMAL,
+		[OFS_STYLE_BOLD] = A_BOLD,
+		[OFS_STYLE_BAR] = A_REVERSE,
+		[OFS_STYLE_CHOSEN] = A_BOLD | A_UNDERLINE,
+		[OFS_STYLE_GOOD] = A_NORMAL,
 		[OFS_STYLE_BAD] = A_REVERSE | A_BOLD,
 	};
 	const char *no_color = getenv("NO_COLOR");

@@ -193,7 +193,8 @@ static void draw_storage(const struct ofs_top_model *m, struct line *l, int64_t 
 static void draw_tokens(const struct ofs_top_model *m, struct line *l, int64_t now)
 {
 	double out = ofs_top_number(m, "tokens.offloaded");
-	double shown = ofs_top_number(m, "tokens.pointers"), read = ofs_top_number(m, "tokens.read");
+	double shown = ofs_top_number(m, "tokens.pointers"),
+	       read = ofs_top_number(m, "tokens.read");
 	double saved = out - shown - read;
 	char text[OFS_TOP_NUMBER_SIZE];
 
@@ -236,8 +237,8 @@ static const struct {
 	const char *part; /* of the status; where that is not there, the line is left out */
 	int rank; /* for how little room it is */
 } lines[] = {
-	{ draw_requests, "calls", 0 }, { draw_caches, "cache", 4 },  { draw_journal, "journal", 3 },
-	{ draw_sealing, "sealed", 2 }, { draw_storage, "disk", 5 },  { draw_tokens, "tokens", 1 },
+	{ draw_requests, "calls", 0 }, { draw_caches, "cache", 4 }, { draw_journal, "journal", 3 },
+	{ draw_sealing, "sealed", 2 }, { draw_storage, "disk", 5 }, { draw_tokens, "tokens", 1 },
 	{ draw_remote, "remote", 6 },
 };
 
@@ -264,11 +265,11 @@ static const char *state_of(const struct ofs_top_model *m)
 {
 	const char *state = json_string_value(json_object_get(m->status, "state"));
 
-	return m->error		     ? "away"
-	       : !m->status	     ? "waiting"
-	       : !m->mounted	     ? "not mounted"
-	       : state && *state     ? state
-				     : "";
+	return m->error		 ? "away"
+	       : !m->status	 ? "waiting"
+	       : !m->mounted	 ? "not mounted"
+	       : state && *state ? state
+				 : "";
 }
 
 static void draw_title(const struct ofs_top_view *v, const struct ofs_top_model *m,

@@ -205,12 +205,30 @@ static enum ofs_top_act press(struct ofs_top_view *v, uint32_t key)
 
 Test(cli_top, any_size_and_any_key)
 {
-	static const uint32_t keys[] = { 'j',		'G',		   OFS_KEY_PAGE_UP, 's',
-					 'r',		OFS_KEY_TAB,	   '?',		    'j',
-					 'q',		OFS_KEY_BACKTAB,   '/',		    'x',
-					 0x6f22,	OFS_KEY_RUBOUT,	   OFS_KEY_ESCAPE,  '+',
-					 '-',		OFS_KEY_ENTER,	   OFS_KEY_OTHER,   'p',
-					 OFS_KEY_PAGE_DOWN, OFS_KEY_END,   OFS_KEY_HOME,    'k' };
+	static const uint32_t keys[] = { 'j',
+					 'G',
+					 OFS_KEY_PAGE_UP,
+					 's',
+					 'r',
+					 OFS_KEY_TAB,
+					 '?',
+					 'j',
+					 'q',
+					 OFS_KEY_BACKTAB,
+					 '/',
+					 'x',
+					 0x6f22,
+					 OFS_KEY_RUBOUT,
+					 OFS_KEY_ESCAPE,
+					 '+',
+					 '-',
+					 OFS_KEY_ENTER,
+					 OFS_KEY_OTHER,
+					 'p',
+					 OFS_KEY_PAGE_DOWN,
+					 OFS_KEY_END,
+					 OFS_KEY_HOME,
+					 'k' };
 	struct ofs_top_view v;
 	struct ofs_canvas c;
 
