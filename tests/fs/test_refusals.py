@@ -47,13 +47,14 @@ def refuse(case, *arguments, prefix=(), codes=(1,)):
 def everything(case):
     """
     The case's directory but for what a look at a store may touch, and without a store that is being
-    served.
+    served and what tells of that in numbers.
     """
     served = mount_points(case.dir)
     return {
         name: entry
         for name, entry in snapshot(case.dir).items()
         if not name.endswith((b"/lock", b"/index.db-shm", b"/index.db-wal"))
+        and not name.endswith((b"/.offload/status.json", b"/.offload/metrics"))
         and not (served and name.startswith(b"store/"))
     }
 
