@@ -192,11 +192,12 @@ def asynchronous_direct_writes_show_in_reads(case):
         raise Skip("the numbers of the system calls are those of x86-64")
     with case.mount() as m:
         path = m.make("cache/shell/f", b"\0" * WRITE * WRITES)
-        reader = subprocess.Popen(["sh", "-c", 'while :; do cat "$0" >/dev/null; done', path])
+        loop = 'while :; do cat "$0" >/dev/null; done'
+        reader = subprocess.Popen(["sh", "-c", loop, path], start_new_session=True)
         try:
             write_asynchronously(path, reader.pid)
         finally:
-            reader.kill()
+            os.killpg(reader.pid, signal.SIGKILL)
             reader.wait()
 
 
