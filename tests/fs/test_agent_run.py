@@ -378,13 +378,14 @@ def a_shell_inside_has_job_control_and_gives_the_terminal_back(case):
     with agents(case) as a, terminal(a) as t:
         t.type("sh -c 'offload agent run one -- env PS1=in\"si\"de: bash --norc -i; read x; echo b''ack-$x'\n")
         t.expect("inside:")
-        t.type("sh -c 'echo rea\"\"dy; sleep 1000'\n")
+        # No shell: one that is stopped while it starts a command is never reported as stopped.
+        t.type("echo rea''dy >word; tail -f word\n")
         t.expect("ready")
         t.type("\x1a")
         t.expect("Stopped")
         t.expect("inside:")
         t.type("fg\n")
-        t.expect("sleep 1000")
+        t.expect("tail -f word")
         t.type("\x03")
         t.expect("inside:")
         t.type("exit\n")

@@ -57,6 +57,10 @@ class Follower(Mount):
         return self.remote.count(who=READER, since=since, **which)
 
 
+def journal_size(m):
+    return json.loads(read(m(".offload/status.json")))["disk"]["journal"]
+
+
 def follow(remote, case, *options, **where):
     return Follower(remote, case, *options, **where).start()
 
@@ -497,6 +501,7 @@ def a_gap_of_the_log_is_passed(case):
             os.unlink(m(f"cache/outage/{i}"))
         os.unlink(m("cache/web/second"))
         m.tidy()
+        eventually(lambda: journal_size(m) < 128 * MIB, "the log is given up")
         assert rule.fired and os.path.exists(f("cache/web/second")), "it shows what it has"
         answer.set()
         wait_current(m)

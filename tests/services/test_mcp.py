@@ -380,6 +380,8 @@ def blocked_output(case):
             [OFFLOAD, "mcp", "-d", case.mnt], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         ping = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+        os.write(process.stdin.fileno(), ping)
+        assert process.stdout.readline(), "it has started"
         os.set_blocking(process.stdin.fileno(), False)
         with contextlib.suppress(BlockingIOError):
             for _ in range(10000):

@@ -18,6 +18,7 @@ SYSTEM = {
     "pcre2": ("PCRE2", "BSD-3-Clause"),
     "snowball": ("Snowball", "BSD-3-Clause"),
     "liburing": ("liburing", "LGPL-2.1-or-later OR MIT"),
+    "ncurses": ("ncurses", "X11-distribute-modifications-variant"),
     "numactl": ("libnuma", "LGPL-2.1-only"),
     "zlib": ("zlib", "Zlib"),
     "chart.js": ("Chart.js", "MIT"),

@@ -180,9 +180,10 @@ static int give_inodes(struct looking *l)
 	do {
 		n = ofs_store_list_files(l->search->tree->store, before, found, INODES_AT_ONCE);
 		for (int i = 0; i < n && r == 0; i++) {
-			if (given++ == l->max || ofs_search_is_late(l->search))
+			if (given == l->max || (given && ofs_search_is_late(l->search)))
 				return -ECANCELED;
 			r = give(l, before = found[i]);
+			given++;
 		}
 	} while (n > 0 && r == 0);
 	return OFS_MIN(n, r);

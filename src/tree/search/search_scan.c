@@ -99,9 +99,10 @@ static void scan_piece(struct scan *s, uint64_t ino, size_t all, size_t len, uin
 	}
 }
 
+/* The first piece is looked at however late it is, so that the newest file is found in any case. */
 static bool is_over(const struct scan *s)
 {
-	return !s->left || ofs_search_is_late(s->search);
+	return !s->left || (s->left < SCAN_MAX && ofs_search_is_late(s->search));
 }
 
 /* Damaged content is left out. */
@@ -157,7 +158,7 @@ static int scan_file(void *arg, uint64_t ino, const char *name)
 
 	if (r)
 		return OFS_MIN(r, 0);
-	if (is_over(s)) {
+	if (is_over(s) || (s->search->query->filtered && ofs_search_is_late(s->search))) {
 		s->search->is_cut = true;
 		return 0;
 	}
