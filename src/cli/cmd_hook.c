@@ -209,8 +209,8 @@ static int add_entries(const char *command, struct ofs_settings_file *s)
 	int changes = 0;
 
 	if (ofs_settings_file_prune(s, agent)) {
-		ofs_report_line(stderr, "In %s:\n  entries of offload for other events are removed",
-				s->path);
+		ofs_report_line(stderr, "In %s:", s->path);
+		fputs("  entries of offload for other events are removed\n", stderr);
 		changes++;
 	}
 	for (size_t i = 0; i < agent->n_entries; i++) {
@@ -275,7 +275,8 @@ static int install_plugin(const char *command)
 	}
 	if (s.st.st_ino && !is_our_plugin(&s, text))
 		return ofs_report_usage("'%s' is none of ours, and was left as it is", s.path);
-	ofs_report_line(stderr, "In %s, a plugin that runs:\n  %s", s.path, command);
+	ofs_report_line(stderr, "In %s, a plugin that runs:", s.path);
+	ofs_report_line(stderr, "  %s", command);
 	s.whole = text;
 	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
 	if (r == OFS_EXIT_OK)

@@ -234,7 +234,8 @@ static int install(void)
 		return OFS_EXIT_OK;
 	}
 	line = ofs_text_command(words);
-	ofs_report_line(stderr, "In %s, the server " OFS_MCP_ENTRY ":\n  %s", s.path, line);
+	ofs_report_line(stderr, "In %s, the server " OFS_MCP_ENTRY ":", s.path);
+	ofs_report_line(stderr, "  %s", line);
 	s.whole = ofs_buf_str(&text);
 	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
 	if (r == OFS_EXIT_OK)
