@@ -333,8 +333,8 @@ static int remote_remove(struct remote *rm, int argc, char **argv)
 	if (r < 0)
 		return ofs_report("%s", err.text);
 	ofs_report_line(stdout,
-			"The store %s is replicated no more; what is in %s stays there, for you to "
-			"remove",
+			"The store %s is no longer replicated; the objects in %s stay until you "
+			"remove them",
 			store, location);
 	return OFS_EXIT_OK;
 }

@@ -50,8 +50,8 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 	if (r < 0)
 		return ofs_report("%s", err.text);
 	ofs_report_line(stdout,
-			"The store %s is here, and ends whoever had it; content comes when it "
-			"is read",
+			"The store is restored to %s, and its former host can no longer add to "
+			"it; content is fetched when it is read",
 			argv[1]);
 	return OFS_EXIT_OK;
 }
