@@ -21,7 +21,7 @@ static const struct ofs_option options[] = {
 		 "the chat, in whose task results are stored (tasks/ID/context;\n"
 		 "default: OFFLOAD_TASK)"),
 	OFS_TEXT(0, "store-dir", "PATH", &manage.store_dir,
-		 "another directory in the tree for that"),
+		 "another directory in the tree for results"),
 	OFS_COUNT(0, "keep", "N", &manage.keep, "messages", INT64_MAX,
 		  "results (compact: 1) or messages (compress: 2, auto: 6) that stay"),
 	OFS_COUNT(0, "max-tool-tokens", "N", &manage.max_tool_message_tokens, "tokens", INT64_MAX,

@@ -36,7 +36,7 @@ static const struct ofs_option options[] = {
 	OFS_COUNT(0, "idle", "N", &idle_s, "seconds", 3600,
 		  "how long a client may take for each step, or be silent (30)"),
 	OFS_COUNT(0, "connections", "N", &connections, "connections", 10000,
-		  "at most, half of them from one address (512)"),
+		  "at a time, at most half of them from one address (512)"),
 	OFS_COUNT(0, "max-body", "MIB", &body_mib, "MiB", 1024, "the largest content (64)"),
 	OFS_OPTIONS_END,
 };
