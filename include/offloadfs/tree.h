@@ -157,8 +157,8 @@ struct ofs_tree_options {
 	 */
 	uint32_t scrub_ms;
 	/**
-	 * Lifetimes that differ from the defaults of offloadfs-config(5); of a category that occurs twice
-	 * the last one counts. Read only by ofs_tree_open().
+	 * Lifetimes that differ from the defaults of offloadfs-config(5); of a category that occurs
+	 * twice the last one counts. Read only by ofs_tree_open().
 	 */
 	const struct ofs_lifetime *lifetimes;
 	size_t n_lifetimes;
