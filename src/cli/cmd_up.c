@@ -98,8 +98,8 @@ static int up(struct ofs_target *target)
 		return *err.text ? ofs_report("%s", err.text) : OFS_EXIT_FAILURE;
 	ofs_report_line(stdout, "Mounted %s (store %s)", shown, target->store);
 	ofs_report_line(stdout,
-			"Next: offload run -- CMD keeps long output there; %s/README.md tells the "
-			"rest.",
+			"Next: offload run -- CMD keeps long output there; %s/README.md explains "
+			"the rest.",
 			shown);
 	return ofs_peers_up(target);
 }
