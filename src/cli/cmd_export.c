@@ -72,7 +72,9 @@ static int output_open(struct output *o, const char *file, struct ofs_error *err
 	*o = (struct output){ .file = file, .fd = -1 };
 	if (strcmp(file, "-") == 0) {
 		if (isatty(STDOUT_FILENO))
-			return ofs_error_set(err, EINVAL, "an archive is nothing for a terminal");
+			return ofs_error_set(
+				err, EINVAL,
+				"an archive is binary: name a file instead of a terminal");
 		o->fd = dup(STDOUT_FILENO);
 		return o->fd < 0 ? ofs_error_set(err, errno, "%s", strerror(errno)) : 0;
 	}
@@ -340,7 +342,7 @@ static int find_dest(const struct ofs_access *a, const char *operand, struct ofs
 		*ret = ofs_strdup("");
 	if (r == 0 && **ret && !ofs_bundle_is_place(*ret))
 		return ofs_error_set(err, EINVAL,
-				     "'%s' is no place for memory: it must be in cache, tasks, "
+				     "'%s' holds no memory: give a path in cache, tasks, "
 				     "persistent, archive or an agent's tree",
 				     operand);
 	return r;

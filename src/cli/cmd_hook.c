@@ -270,11 +270,11 @@ static int install_plugin(const char *command)
 	if (r != OFS_EXIT_OK)
 		return r;
 	if (s.text.len == strlen(text) && memcmp(s.text.data, text, s.text.len) == 0) {
-		ofs_report_line(stdout, "%s has it already", s.path);
+		ofs_report_line(stdout, "%s already has it", s.path);
 		return OFS_EXIT_OK;
 	}
 	if (s.st.st_ino && !is_our_plugin(&s, text))
-		return ofs_report_usage("'%s' is none of ours, and was left as it is", s.path);
+		return ofs_report_usage("'%s' is not one of ours and was left as it is", s.path);
 	ofs_report_line(stderr, "In %s, a plugin that runs:\n  %s", s.path, command);
 	s.whole = text;
 	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
@@ -292,7 +292,7 @@ static int uninstall_plugin(void)
 	if (r != OFS_EXIT_OK)
 		return r;
 	if (!s.st.st_ino || !is_our_plugin(&s, text)) {
-		ofs_report_line(stdout, "%s is none of ours", s.path);
+		ofs_report_line(stdout, "%s is not one of ours", s.path);
 		return OFS_EXIT_OK;
 	}
 	return ofs_settings_change(&s, OFS_SETTINGS_REMOVE_ALL, yes);
@@ -322,7 +322,7 @@ static int run_install(void)
 	if (r < 0)
 		return OFS_EXIT_USAGE;
 	if (!r) {
-		ofs_report_line(stdout, "%s has it already", s.path);
+		ofs_report_line(stdout, "%s already has it", s.path);
 		return OFS_EXIT_OK;
 	}
 	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
@@ -343,7 +343,7 @@ static int run_uninstall(void)
 	if (r != OFS_EXIT_OK)
 		return r;
 	if (!ofs_settings_file_remove(&s, agent)) {
-		ofs_report_line(stdout, "%s has none of ours", s.path);
+		ofs_report_line(stdout, "%s has no hooks of offload", s.path);
 		return OFS_EXIT_OK;
 	}
 	ofs_report_line(stderr, "The hooks of offload are removed from %s.", s.path);
@@ -445,9 +445,10 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_hook = {
 	.name = "hook",
-	.synopsis = "HARNESS [OPTION...] < EVENT\n"
-		    "       offload hook install [HARNESS] [--project | --local | --user] [--yes]\n"
-		    "       offload hook uninstall [HARNESS] [--project | --local | --user] [--yes]",
+	.synopsis =
+		"HARNESS [OPTION...] < EVENT\n"
+		"       offload hook install [HARNESS] [--project | --local | --user] [--yes]\n"
+		"       offload hook uninstall [HARNESS] [--project | --local | --user] [--yes]",
 	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
 	.help = "HARNESS is claude-code, codex, gemini or opencode. Run by the agent, it reads an event: a\n"
 		"long output is stored and answered with its pointer, and where nothing is to\n"

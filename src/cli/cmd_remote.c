@@ -332,10 +332,11 @@ static int remote_remove(struct remote *rm, int argc, char **argv)
 		r = ofs_config_store_set(store, "remote", NULL, &err);
 	if (r < 0)
 		return ofs_report("%s", err.text);
-	ofs_report_line(stdout,
-			"The store %s is replicated no more; what is in %s stays there, for you to "
-			"remove",
-			store, location);
+	ofs_report_line(
+		stdout,
+		"The store %s is no longer replicated; what is in %s stays there, for you to "
+		"remove",
+		store, location);
 	return OFS_EXIT_OK;
 }
 
@@ -360,8 +361,9 @@ static int remote_run(const struct ofs_command *self, int argc, char **argv)
 		if (strcmp(verbs[i].word, argv[0]) == 0)
 			verb = &verbs[i];
 	if (!verb)
-		return ofs_report_usage("'%s' is none of status, add, push, verify and remove",
-					argv[0]);
+		return ofs_report_usage(
+			"unknown action '%s': there are status, add, push, verify and remove",
+			argv[0]);
 	if (argc - 1 > verb->operands)
 		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->operands]);
 	if (argc && argc - 1 < verb->operands)

@@ -34,7 +34,7 @@ static int ask(void)
 	char line[16];
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-		return ofs_report_usage("nothing was written: there is no terminal to ask on; say "
+		return ofs_report_usage("nothing was written: there is no terminal to ask on: give "
 					"--yes to go without");
 	fputs("Write it? [y/N] ", stderr);
 	if (!fgets(line, sizeof(line), stdin) || (line[0] != 'y' && line[0] != 'Y'))

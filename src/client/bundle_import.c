@@ -210,7 +210,7 @@ static int read_manifest(struct importing *m)
 	}
 	if (!format)
 		return ofs_error_set(m->err, EBADMSG,
-				     "it is no export: it does not begin with a %s of one",
+				     "it is not an export: it does not begin with a %s of one",
 				     OFS_BUNDLE_MANIFEST);
 	if (format != OFS_BUNDLE_FORMAT)
 		return ofs_error_set(m->err, EBADMSG,
@@ -283,7 +283,7 @@ static int check_above(struct importing *m, const char *path)
 		*slash = '\0';
 		above = planned_at(m, part);
 		if (above && above->kind != OFS_MEMBER_DIR)
-			return refused(m, path, "lies in what is no directory");
+			return refused(m, path, "lies in something that is not a directory");
 	}
 	return 0;
 }
@@ -450,7 +450,7 @@ static int plan_content(struct importing *m, const struct ofs_member *member, st
 	if (!p->sha || strlen(p->sha) != SHA_LEN)
 		return refused(m, member->path, "has no sha256, so it cannot be checked");
 	if (p->ref && !ofs_operand_is_ref(p->ref))
-		return refused(m, member->path, "has a ref that is none");
+		return refused(m, member->path, "has a malformed ref");
 	r = hash_member(m, member, found);
 	if (r == 0 && strcmp(found, p->sha) != 0)
 		r = refused(m, member->path, "is not what was exported: its sha256 is another");

@@ -101,7 +101,7 @@ Test(remote_location, the_environment)
 	cr_expect_str_eq(l.endpoint, "https://three.example");
 	cr_expect_str_eq(l.region, "r-3");
 	setenv("AWS_ENDPOINT_URL_S3", "two.example", 1);
-	expect_refusal("s3://b", "AWS_ENDPOINT_URL_S3 in the environment is no endpoint");
+	expect_refusal("s3://b", "AWS_ENDPOINT_URL_S3 in the environment is not an endpoint");
 }
 
 Test(remote_location, refusals)
