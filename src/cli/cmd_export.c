@@ -171,7 +171,7 @@ static int export_to(struct ofs_access *a, struct ofs_export *e, const char *fil
 
 static int export_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access a;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access a = { 0 };
 	int npaths = argc - 1, code = ofs_command_check_names(NULL, task, NULL), r;
 	char **paths = ofs_alloc((size_t)argc * sizeof(*paths));
 	struct ofs_progress progress;
@@ -350,7 +350,7 @@ static int find_dest(const struct ofs_access *a, const char *operand, struct ofs
 
 static int import_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access a;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access a = { 0 };
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
 	OFS_FREE char *dest = NULL;
 	struct ofs_progress progress;

@@ -115,8 +115,8 @@ static int answer_event(const void *arg)
 {
 	const struct ofs_hook_event *event = arg;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
-	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings = { 0 };
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
 	OFS_FREE char *dir = ofs_command_target.dir ? ofs_path_absolute(ofs_command_target.dir)
 						    : NULL;
 	OFS_FREE char *store =

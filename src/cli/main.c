@@ -86,7 +86,7 @@ static const struct ofs_option complete_options[] = {
 
 static int complete_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_shell_line_finish) struct ofs_shell_line line;
+	OFS_CLEANUP(ofs_shell_line_finish) struct ofs_shell_line line = { 0 };
 	struct ofs_candidates candidates = { .line = &line, .quoted = complete_breaks != NULL };
 
 	if ((complete_line || complete_breaks) && argc > 1)
