@@ -200,8 +200,8 @@ static int export_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_export = {
 	.name = "export",
-	.synopsis = "[-t TASK] [PATH|REF...] [--force] [--json] FILE.tar.zst",
-	.summary = "Writes memory into an archive, to be kept or taken elsewhere",
+	.synopsis = "[-t TASK] [REF|PATH...] [--force] [--json] FILE",
+	.summary = "Writes memory into an archive, .tar.zst, to be kept or taken elsewhere",
 	.help = "What is at the paths, or belongs to the task, with its names, attributes, origin,\n"
 		"times and refs; without either, all but the trees of agents. FILE may be - for\n"
 		"standard output. tar(1) can unpack it, and the same memory makes the same bytes.\n",
@@ -383,7 +383,7 @@ static int import_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_import = {
 	.name = "import",
-	.synopsis = "[--dry-run] [--skip|--replace|--rename] [--json] FILE.tar.zst [DEST]",
+	.synopsis = "[--dry-run] [--skip|--replace|--rename] [--json] FILE [DEST]",
 	.summary = "Brings memory back from an archive that export wrote",
 	.help = "Each file goes to the place that it had, or below DEST, with its attributes, origin\n"
 		"and, where that is free here, its ref. All is checked before anything changes. FILE\n"
