@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The configuration of a tree: the keys of offloadfs(8), each with its value and what set it.
- * Values come from the defaults, from a file (STORE/config.ini) and from options given by name (`-o
- * key=value` of the daemon); an option wins over the file, in whatever order they come.
+ * The configuration of a tree: the keys of offloadfs-config(5), each with its value and what set
+ * it. Values come from the defaults, from a file (STORE/config.ini) and from options given by
+ * name (`-o key=value` of the daemon); an option wins over the file, in whatever order they
+ * come.
  *
  * A configuration is used by one thread at a time.
  */
@@ -43,8 +44,8 @@ OFS_EXPORT int ofs_config_set(struct ofs_config *c, const char *name, const char
 			      struct ofs_error *err);
 
 /**
- * The value of a key, in the unit of offloadfs(8), or for a word its index from 0. The key must
- * exist.
+ * The value of a key, in the unit of offloadfs-config(5), or for a word its index from 0. The
+ * key must exist.
  */
 OFS_EXPORT uint64_t ofs_config_get(const struct ofs_config *c, const char *name);
 

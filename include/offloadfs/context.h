@@ -2,8 +2,8 @@
 /**
  * Context engineering over a tree: turns results of tools into one-line observations, histories
  * into short sections of a prompt, and lists of messages into shorter ones without losing
- * anything. Input and output are JSON as described in offload(1) (reduce, compact, context), whose
- * commands use the same code.
+ * anything. Input and output are JSON as described in offload-reduce(1), offload-compact(1) and
+ * offload-context(1), which use the same code.
  *
  * Nothing here needs a network or a model, and the same input gives the same output as long as the
  * files that it refers to exist. Returned texts are the caller's to free(); they end with a NUL,

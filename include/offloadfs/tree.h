@@ -157,8 +157,8 @@ struct ofs_tree_options {
 	 */
 	uint32_t scrub_ms;
 	/**
-	 * Lifetimes that differ from the defaults of offloadfs(8); of a category that occurs twice
-	 * the last one counts. Read only by ofs_tree_open().
+	 * Lifetimes that differ from the defaults of offloadfs-config(5); of a category that occurs
+	 * twice the last one counts. Read only by ofs_tree_open().
 	 */
 	const struct ofs_lifetime *lifetimes;
 	size_t n_lifetimes;
@@ -234,7 +234,7 @@ struct ofs_tree_options {
 
 /**
  * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 250 ms, 32 MiB, 1000 ms;
- * lifetimes as in offloadfs(8), a minute, no limit, a week of grace, a day, a year, 64 MiB.
+ * lifetimes as in offloadfs-config(5), a minute, no limit, a week of grace, a day, a year, 64 MiB.
  */
 #define OFS_TREE_OPTIONS_INIT                                                                  \
 	{                                                                                      \

@@ -28,7 +28,7 @@ class NotFound(OffloadError, LookupError):
 
 
 class Expired(NotFound):
-    """The file was there and is gone; the sentence tells what it was."""
+    """The file was there and is gone; the sentence says what it was."""
 
     code = "expired"
 

@@ -309,7 +309,7 @@ static void check_context(struct store *s)
 	ofs_settings_init(&settings);
 	if (ofs_settings_load(&settings, s->path, &err) < 0)
 		ofs_found(OFS_PROBLEM, "context",
-			  "%s\n-> correct or remove it: offload(1) lists the keys", err.text);
+			  "%s\n-> correct or remove it: offloadfs-context(5) lists the keys", err.text);
 	else if (faccessat(s->dirfd, "context.ini", F_OK, 0) == 0)
 		ofs_found(OFS_FINE, "context", "context.ini is valid");
 }

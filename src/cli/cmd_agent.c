@@ -119,9 +119,9 @@ static bool dry_run, drop_all;
 
 static const struct ofs_option options[] = {
 	OFS_FLAG(0, "dry-run", &dry_run,
-		 "with done: remove nothing, list what would go and what not"),
+		 "with done: remove nothing, list what would be removed and what not"),
 	OFS_FLAG(0, "drop-all", &drop_all,
-		 "with done: remove all that it has, persistent/ and archive/ too"),
+		 "with done: remove all of its files, persistent/ and archive/ too"),
 	OFS_OPTIONS_END,
 };
 
@@ -452,11 +452,11 @@ const struct ofs_command ofs_cmd_agent = {
 	.help = "  run AGENT -- CMD   run a command that has this agent's tree in place of the mount,\n"
 		"                     and can reach nothing else of the store; the exit code is the\n"
 		"                     command's, or 125 if it was not run\n"
-		"  list               each agent: its state, its files, their bytes, when they were\n"
-		"                     last used (the default); a/b is an agent of a's\n"
-		"  show AGENT         its files: path, ref, size, and when they go\n"
-		"  done AGENT         end it: its persistent/ and archive/ stay, what else it has\n"
-		"                     goes as at the end of a task\n",
+		"  list               each agent: its state, files and bytes, and when it was last\n"
+		"                     used (the default); a/b is an agent of a\n"
+		"  show AGENT         its files: path, ref, size, and when they are removed\n"
+		"  done AGENT         end it: its persistent/ and archive/ stay, its other files\n"
+		"                     are removed as at the end of a task\n",
 	.options = options,
 	.json = "print a JSON object",
 	.operands = OFS_OPERANDS_ANY,

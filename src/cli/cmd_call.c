@@ -137,9 +137,9 @@ const struct ofs_command ofs_cmd_call = {
 	.name = "call",
 	.synopsis = "[CALL [--json] < ARGUMENTS]",
 	.summary = "For programs: makes one call of the server, with arguments in JSON",
-	.help = "Reads a JSON object from standard input and prints the answer, which is one,\n"
-		"too. Without CALL it lists the calls; with --json also their schemas, and\n"
-		"the socket of the tree's server, if there is one.\n",
+	.help = "Reads a JSON object from standard input and prints the answer, also an object.\n"
+		"Without CALL it lists the calls; with --json also their schemas, and the socket\n"
+		"of the tree's server, if there is one.\n",
 	.json = "answer a failure, too: {\"error\": {\"code\", \"message\"}}",
 	.operands = 1,
 	.run = call_run,

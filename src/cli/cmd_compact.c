@@ -239,11 +239,11 @@ const struct ofs_command ofs_cmd_compact = {
 	.name = "compact",
 	.synopsis = "[-t TASK | FILE...] [--keep K] [--budget N] [--json]",
 	.summary = "Writes the history section of a prompt",
-	.help = "Of steps in JSON (lines, an array, or {\"steps\": [...]}) from files or\n"
-		"standard input, or of those in tasks/TASK/history: older ones in a line\n"
+	.help = "From steps in JSON (lines, an array, or {\"steps\": [...]}) in files or on\n"
+		"standard input, or from those in tasks/TASK/history: older ones in a line\n"
 		"each, the last ones in full. Over the budget the oldest become counts;\n"
 		"failures and refs always stay.\n",
-	.notes = "The file context.ini in the store has other defaults: see offload(1).\n",
+	.notes = "The defaults can be changed in context.ini: see offloadfs-context(5).\n",
 	.options = options,
 	.json = "print a JSON object",
 	.operands = OFS_OPERANDS_ANY,

@@ -13,29 +13,29 @@ static int mode = -1, format = -1;
 
 static const struct ofs_option options[] = {
 	OFS_CHOICE('m', "mode", "MODE", &mode, "mode", ofs_manage_modes + OFS_MANAGE_COMPACT,
-		   "auto (default): results become pointers when they come, and what\n"
-		   "is older a summary when all is too much; compact, compress: the\n"
-		   "one or the other, when all is too much"),
+		   "auto (default): results become pointers when they come, and older\n"
+		   "messages a summary when the whole is too long; compact, compress:\n"
+		   "only the one or the other, when the whole is too long"),
 	OFS_SET("restore", &mode, 3, "undo what was done to the messages"),
 	OFS_TEXT(0, "chat", "ID", &manage.chat_id,
-		 "the chat, as whose task it is stored (tasks/ID/context;\n"
+		 "the chat, in whose task results are stored (tasks/ID/context;\n"
 		 "default: OFFLOAD_TASK)"),
 	OFS_TEXT(0, "store-dir", "PATH", &manage.store_dir,
-		 "another directory in the tree for that"),
+		 "another directory in the tree for results"),
 	OFS_COUNT(0, "keep", "N", &manage.keep, "messages", INT64_MAX,
 		  "results (compact: 1) or messages (compress: 2, auto: 6) that stay"),
 	OFS_COUNT(0, "max-tool-tokens", "N", &manage.max_tool_message_tokens, "tokens", INT64_MAX,
-		  "results with more become pointers (default: where it pays)"),
+		  "results with more become pointers (default: where that pays)"),
 	OFS_COUNT(0, "max-total-tokens", "N", &manage.max_total_tokens, "tokens", INT64_MAX,
-		  "above this, compact and compress begin, and auto sums up (20000)"),
+		  "above this, compact and compress begin, and auto summarizes (20000)"),
 	OFS_FLAG(0, "prefetch", &manage.prefetch,
-		 "put in what the last message of the user seems to ask for"),
+		 "insert slices that the user's last message seems to ask for"),
 	OFS_TEXT(0, "summarizer", "CMD", &asked_summarizer,
 		 "a command that makes the summary: messages as JSON on its input, text\n"
-		 "on its output; or 'endpoint': a server, see offload(1)"),
+		 "on its output; or 'endpoint': a server, see offload-context(1)"),
 	OFS_CHOICE(0, "format", "FORM", &format, "form of messages", formats,
-		   "openai or anthropic, where the messages do not tell it"),
-	OFS_FLAG(0, "list", &manage.list_only, "write the list of messages alone"),
+		   "openai or anthropic, if the messages do not show it"),
+	OFS_FLAG(0, "list", &manage.list_only, "write only the list of messages"),
 	OFS_OPTIONS_END,
 };
 
@@ -114,7 +114,7 @@ const struct ofs_command ofs_cmd_context = {
 		    "       offload context --restore < REQUEST",
 	.summary = "Shortens the messages of a chat without losing anything",
 	.help = "Reads a JSON object with \"messages\" (OpenAI's or Anthropic's form), or a\n"
-		"list of messages, and writes one with those that a model is to get: large\n"
+		"list of messages, and writes one with the messages to send to a model: large\n"
 		"results of tools are pointers, older messages a summary. What was taken out\n"
 		"is stored; --restore puts it back, byte for byte.\n",
 	.options = options,

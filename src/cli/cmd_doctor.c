@@ -400,9 +400,9 @@ const struct ofs_command ofs_cmd_doctor = {
 	.name = "doctor",
 	.synopsis = "[--json] [WORKSPACE|MOUNT|STORE]",
 	.summary = "Checks the machine, the mount and the store, and says what to do",
-	.help = "Looks at kernel, /dev/fuse, the daemon, FUSE over io_uring, fusermount3,\n"
-		"mounts whose daemon is dead, its state, and the store: rights, lock, format,\n"
-		"config.ini, room; and at what would make it faster or safer here. Changes\n"
+	.help = "Checks the kernel, /dev/fuse, the daemon, FUSE over io_uring, fusermount3, mounts\n"
+		"whose daemon is dead, the mount's state, and the store: rights, lock, format,\n"
+		"config.ini, room; and says what would make it faster or safer here. Changes\n"
 		"nothing, and needs neither a mount nor a store.\n",
 	.notes = "Each line starts with ok, note, warning or problem. Exits with 0 when there\n"
 		 "is no problem, with 1 when there is, with 2 when it could not look.\n",

@@ -54,7 +54,7 @@ static int bundle_failed(const struct ofs_error *err)
 static const char *task;
 static bool force;
 static const struct ofs_option export_options[] = {
-	OFS_TEXT('t', "task", "TASK", &task, "what belongs to this task"),
+	OFS_TEXT('t', "task", "TASK", &task, "the files of this task"),
 	OFS_FLAG(0, "force", &force, "replace FILE"),
 	OFS_OPTIONS_END,
 };
@@ -202,7 +202,7 @@ const struct ofs_command ofs_cmd_export = {
 	.name = "export",
 	.synopsis = "[-t TASK] [REF|PATH...] [--force] [--json] FILE",
 	.summary = "Writes memory into an archive, .tar.zst, to be kept or taken elsewhere",
-	.help = "What is at the paths, or belongs to the task, with its names, attributes, origin,\n"
+	.help = "Writes the files at the paths, or those of the task, with names, attributes, origin,\n"
 		"times and refs; without either, all but the trees of agents. FILE may be - for\n"
 		"standard output. tar(1) can unpack it, and the same memory makes the same bytes.\n",
 	.options = export_options,
@@ -218,10 +218,9 @@ static int taken = OFS_IMPORT_REFUSE;
 static bool dry_run;
 static const struct ofs_option import_options[] = {
 	OFS_FLAG(0, "dry-run", &dry_run, "only say what would become of each file"),
-	OFS_SET("skip", &taken, OFS_IMPORT_SKIP,
-		"leave out files whose names have other content here"),
-	OFS_SET("replace", &taken, OFS_IMPORT_REPLACE, "replace those that are here"),
-	OFS_SET("rename", &taken, OFS_IMPORT_RENAME, "give the new ones other names"),
+	OFS_SET("skip", &taken, OFS_IMPORT_SKIP, "skip files whose names have other content here"),
+	OFS_SET("replace", &taken, OFS_IMPORT_REPLACE, "replace the files here"),
+	OFS_SET("rename", &taken, OFS_IMPORT_RENAME, "give the imported files other names"),
 	OFS_OPTIONS_END,
 };
 
@@ -385,9 +384,9 @@ const struct ofs_command ofs_cmd_import = {
 	.name = "import",
 	.synopsis = "[--dry-run] [--skip|--replace|--rename] [--json] FILE [DEST]",
 	.summary = "Brings memory back from an archive that export wrote",
-	.help = "Each file goes to the place that it had, or below DEST, with its attributes, origin\n"
-		"and, where that is free here, its ref. All is checked before anything changes. FILE\n"
-		"may be - for standard input.\n",
+	.help = "Each file returns to its place, or goes below DEST, with its attributes, origin and,\n"
+		"if that is free here, its ref. All is checked before anything changes. FILE may be\n"
+		"- for standard input.\n",
 	.options = import_options,
 	.json = "print a JSON object",
 	.operands = 2,

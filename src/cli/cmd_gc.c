@@ -9,7 +9,7 @@ static bool dry_run, verbose;
 static const struct ofs_option options[] = {
 	OFS_FLAG(0, "dry-run", &dry_run,
 		 "remove nothing: list what would go, what would stay and why"),
-	OFS_FLAG('v', "verbose", &verbose, "with --dry-run: list what is evictable, too"),
+	OFS_FLAG('v', "verbose", &verbose, "with --dry-run: also list evictable files"),
 	OFS_OPTIONS_END,
 };
 
@@ -67,9 +67,9 @@ const struct ofs_command ofs_cmd_gc = {
 	.name = "gc",
 	.synopsis = "[--dry-run [-v]] [--json]",
 	.summary = "Removes expired files when room is short or their grace is over",
-	.help = "The daemon does so regularly. A file that was not used for its\n"
-		"lifetime is evictable. It stays while there is room, and for 'grace' at most. What\n"
-		"is to go is on probation first, and goes when it is still unused after that.\n",
+	.help = "The daemon does so regularly. A file that was not used for its lifetime is\n"
+		"evictable. It stays while there is room, but for 'grace' at most. Before it is\n"
+		"removed it is on probation, and any use then keeps it.\n",
 	.options = options,
 	.json = "print a JSON object",
 	.run = gc_run,

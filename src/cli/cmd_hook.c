@@ -33,19 +33,19 @@ static bool yes, print;
 static const char *const forms[] = { [OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL };
 static const struct ofs_option options[] = {
 	OFS_TEXT('t', "task", "TASK", &task,
-		 "the task that outputs belong to (default: session, which is\n"
-		 "that of the chat; where an event names none: OFFLOAD_TASK)"),
+		 "the task that outputs belong to (default: session, the one of\n"
+		 "the chat; if an event names none: OFFLOAD_TASK)"),
 	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX - 1,
-		  "longest output that stays (default: 4096, and what a\n"
-		  "pointer would not make much shorter)"),
+		  "longest output that stays (default: 4096, and more if a\n"
+		  "pointer would not be much shorter)"),
 	OFS_COUNT(0, "read-bytes", "N", &read_bytes, "bytes", UINT64_MAX - 1,
-		  "likewise, of a file that is read (default: 16384)"),
+		  "the same for a file that is read (default: 16384)"),
 	OFS_CHOICE(0, "answer", "FORM", &form, "form of answers", forms,
 		   "text: the pointer alone (default); tool: in the form of the\n"
 		   "tool's own output, which Claude Code asks for"),
 	OFS_SET("project", &place, OFS_AGENT_PROJECT,
 		"install and uninstall: in the settings of the project (default),"),
-	OFS_SET("local", &place, OFS_AGENT_LOCAL, "in one's own settings of the project,"),
+	OFS_SET("local", &place, OFS_AGENT_LOCAL, "in your own settings of the project,"),
 	OFS_SET("user", &place, OFS_AGENT_USER, "or in those of the user"),
 	OFS_FLAG(0, "print", &print, "print the entries and write nothing"),
 	OFS_FLAG('y', "yes", &yes, "do not ask"),
@@ -209,8 +209,8 @@ static int add_entries(const char *command, struct ofs_settings_file *s)
 	int changes = 0;
 
 	if (ofs_settings_file_prune(s, agent)) {
-		ofs_report_line(stderr, "In %s:\n  entries of offload for other events are removed",
-				s->path);
+		ofs_report_line(stderr, "In %s:", s->path);
+		fputs("  entries of offload for other events are removed\n", stderr);
 		changes++;
 	}
 	for (size_t i = 0; i < agent->n_entries; i++) {
@@ -275,7 +275,8 @@ static int install_plugin(const char *command)
 	}
 	if (s.st.st_ino && !is_our_plugin(&s, text))
 		return ofs_report_usage("'%s' is not one of ours and was left as it is", s.path);
-	ofs_report_line(stderr, "In %s, a plugin that runs:\n  %s", s.path, command);
+	ofs_report_line(stderr, "In %s, a plugin that runs:", s.path);
+	ofs_report_line(stderr, "  %s", command);
 	s.whole = text;
 	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
 	if (r == OFS_EXIT_OK)
@@ -450,13 +451,13 @@ const struct ofs_command ofs_cmd_hook = {
 		"       offload hook install [HARNESS] [--project | --local | --user] [--yes]\n"
 		"       offload hook uninstall [HARNESS] [--project | --local | --user] [--yes]",
 	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
-	.help = "HARNESS is claude-code, codex, gemini or opencode. Run by the agent, it reads an event: a\n"
-		"long output is stored and answered with its pointer, and where nothing is to\n"
-		"change nothing is printed. install writes the entry into the agent's settings\n"
+	.help = "HARNESS is claude-code, codex, gemini or opencode. Run by the agent, it reads an\n"
+		"event and stores a long output, to which its pointer is the answer; if nothing is\n"
+		"to change, it prints nothing. install writes the entry into the agent's settings\n"
 		"for the project or the user (.claude/settings.json, .codex/hooks.json,\n"
-		".gemini/settings.json; for opencode a plugin in .opencode/plugin); it shows it\n"
-		"and asks first. uninstall takes it out again. Without HARNESS they are for those\n"
-		"that are here.\n",
+		".gemini/settings.json; for opencode a plugin in .opencode/plugin); it shows the\n"
+		"entry and asks first. uninstall removes it. Without HARNESS, both work on all of\n"
+		"these agents that are installed.\n",
 	.options = options,
 	.parses = true,
 	.run = hook_run,

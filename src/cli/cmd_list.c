@@ -32,16 +32,17 @@ static const struct ofs_option options[] = {
 	OFS_LIST(0, "tier", "TIER", &tiers, "files of this tier: working, long-term, archive"),
 	OFS_LIST('c', "category", "CATEGORY", &categories, "of this category"),
 	OFS_LIST('t', "task", "TASK", &tasks, "of this task"),
-	OFS_LIST(0, "tag", "TAG", &tags, "with this tag; of several with all of them"),
-	OFS_TEXT(0, "older", "AGE", &older, "not used for so long (30m, 6h, 7d), or since a date"),
+	OFS_LIST(0, "tag", "TAG", &tags, "with this tag; if repeated, with all of them"),
+	OFS_TEXT(0, "older", "AGE", &older,
+		 "not used for this long (30m, 6h, 7d), or since a date"),
 	OFS_TEXT(0, "newer", "AGE", &newer, "used within that time"),
 	OFS_CHOICE('s', "sort", "ORDER", &order, "known order", ofs_inventory_orders,
 		   "used: the last use, latest first (default); modified: latest\n"
 		   "first; size, tokens, stored (bytes on disk): most first;\n"
-		   "expires: what goes first; path"),
-	OFS_FLAG('r', "reverse", &reverse, "the other way round"),
+		   "expires: the first to be removed first; path"),
+	OFS_FLAG('r', "reverse", &reverse, "reverse the order"),
 	OFS_COUNT('n', "max", "N", &most, "files", INT64_MAX, "show N files at most"),
-	OFS_FLAG('l', "long", &in_full, "tell more of each: tags, times, bytes on disk"),
+	OFS_FLAG('l', "long", &in_full, "show more of each: tags, times, bytes on disk"),
 	OFS_OPTIONS_END,
 };
 
@@ -482,11 +483,11 @@ const struct ofs_command ofs_cmd_list = {
 	.name = "list",
 	.synopsis = "[OPTION...] [PATH|PATTERN...]",
 	.summary = "Lists what is stored: refs, sizes, tokens, how long it stays",
-	.help = "PATH is one in the tree, PATTERN a shell's pattern of paths; of a folder all that\n"
-		"is in it is listed: tasks/T, 'persistent/notes/*'. Without one everything is.\n"
-		"Each line has the ref, size, tokens (estimated), how long ago it was last used,\n"
-		"what becomes of it (kept; live: its task needs it; how much of its time is left;\n"
-		"evictable: that is over), its path and its title. The last line is the sum of all.\n",
+	.help = "PATH is a path in the tree, PATTERN a shell pattern of paths; a folder stands for\n"
+		"all that is in it: tasks/T, 'persistent/notes/*'. Without either, all is listed.\n"
+		"Each line has the ref, size, tokens (estimated), time since the last use, state\n"
+		"(kept; live: its task needs it; the time that is left; or evictable: none is left),\n"
+		"path and title. The last line is the total.\n",
 	.options = options,
 	.json = "print an object: files, an array, and total",
 	.operands = OFS_OPERANDS_ANY,

@@ -234,7 +234,8 @@ static int install(void)
 		return OFS_EXIT_OK;
 	}
 	line = ofs_text_command(words);
-	ofs_report_line(stderr, "In %s, the server " OFS_MCP_ENTRY ":\n  %s", s.path, line);
+	ofs_report_line(stderr, "In %s, the server " OFS_MCP_ENTRY ":", s.path);
+	ofs_report_line(stderr, "  %s", line);
 	s.whole = ofs_buf_str(&text);
 	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
 	if (r == OFS_EXIT_OK)
@@ -328,8 +329,8 @@ const struct ofs_command ofs_cmd_mcp = {
 	.help = "Run by the agent, it reads messages on standard input and answers on standard\n"
 		"output, until its input ends. install adds it to the settings of CLIENT, which is\n"
 		"claude-code, codex, opencode, gemini, vscode or cursor; it shows the entry and\n"
-		"asks first. uninstall takes it out again. There, too, --dir, --store, --agent and\n"
-		"--task say which tree it is to serve; without CLIENT, --agent names it.\n",
+		"asks first. uninstall removes it. There, too, --dir, --store, --agent and --task\n"
+		"say which tree it is to serve; without CLIENT, --agent names the client.\n",
 	.options = options,
 	.operands = 2,
 	.run = mcp_run,

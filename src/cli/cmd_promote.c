@@ -8,8 +8,8 @@
 static struct ofs_promotion promotion;
 static const struct ofs_option options[] = {
 	OFS_TEXT('c', "category", "CATEGORY", &promotion.category,
-		 "its category (default: the one that it has)"),
-	OFS_TEXT('n', "name", "NAME", &promotion.name, "its name (default: the one that it has)"),
+		 "its category (default: unchanged)"),
+	OFS_TEXT('n', "name", "NAME", &promotion.name, "its name (default: unchanged)"),
 	OFS_TEXT(0, "tag", "TAGS", &promotion.tags, "add tags, separated by commas"),
 	OFS_OPTIONS_END,
 };
@@ -49,7 +49,7 @@ static int run(const struct ofs_command *self, int argc, char **argv)
 	.options = options, .json = "print a JSON object", .operands = OFS_OPERANDS_ANY, \
 	.missing = "name files by their refs or paths", .run = run
 #define PROMOTE_HELP \
-	"Refs stay valid. Nothing is replaced: what finds its name taken stays where it is.\n"
+	"Refs stay valid. Nothing is replaced: a file whose name is taken stays where it is.\n"
 
 const struct ofs_command ofs_cmd_promote = {
 	.name = "promote",

@@ -135,8 +135,8 @@ const struct ofs_command ofs_cmd_reduce = {
 	.summary =
 		"Turns tool calls and results, as JSON, into short steps; long results are stored",
 	.help = "The input is {\"tool\": NAME, \"args\": {...}, \"result\": ...}, or several of\n"
-		"these one after the other. Each gives one line: a step as JSON, with what\n"
-		"was observed in a sentence and the ref of the result where it was stored.\n"
+		"these one after the other. Each gives one line: a step as JSON, with one\n"
+		"sentence on what was observed, and the ref of the result if it was stored.\n"
 		"All of the input is checked before anything is stored.\n",
 	.options = options,
 	.unexpected = ": what is reduced comes from standard input",

@@ -21,7 +21,7 @@
 static const char status_form[] =
 	"remote      {location}\n"
 	"state       {state}[: {error}]\n"
-	"[complete    what was written before {complete_until} is there\n]"
+	"[complete    the remote has everything before {complete_until}\n]"
 	"[pending     {+pending_bytes:size} of the log\n]"
 	"[checkpoint  {checkpoint}\n]"
 	"[epoch       {+epoch}\n]"
@@ -332,11 +332,10 @@ static int remote_remove(struct remote *rm, int argc, char **argv)
 		r = ofs_config_store_set(store, "remote", NULL, &err);
 	if (r < 0)
 		return ofs_report("%s", err.text);
-	ofs_report_line(
-		stdout,
-		"The store %s is no longer replicated; what is in %s stays there, for you to "
-		"remove",
-		store, location);
+	ofs_report_line(stdout,
+			"The store %s is no longer replicated; the objects in %s stay until you "
+			"remove them",
+			store, location);
 	return OFS_EXIT_OK;
 }
 
@@ -379,13 +378,13 @@ const struct ofs_command ofs_cmd_remote = {
 	.name = "remote",
 	.synopsis = "[status] [--json] | add URL | push | verify [--json] | remove",
 	.summary = "Replicates the store to S3-compatible object storage",
-	.help = "  status   how it goes, and up to when everything is there (the default)\n"
+	.help = "  status   the state, and up to when the remote has everything (the default)\n"
 		"  add URL  replicate to s3://BUCKET/PREFIX[?endpoint=URL&region=R], which\n"
 		"           must have no store yet; checks that it can be used\n"
-		"  push     send all that is new, with a checkpoint, and wait for it\n"
-		"  verify   read everything back that is there, and name what is damaged\n"
-		"  remove   fetch what is in the remote alone, and replicate no more; what\n"
-		"           is there stays\n",
+		"  push     send everything that is new, with a checkpoint, and wait for it\n"
+		"  verify   read everything in the remote back, and name what is damaged\n"
+		"  remove   fetch what is only in the remote, and stop replicating; the\n"
+		"           objects stay\n",
 	.notes = "Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, from the\n"
 		 "command in OFFLOAD_REMOTE_CREDENTIALS, or from\n"
 		 "~/.aws/credentials. 'offload restore URL STORE' brings a store back.\n",

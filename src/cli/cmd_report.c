@@ -203,8 +203,8 @@ const struct ofs_command ofs_cmd_report = {
 	.synopsis = "[-o FILE]",
 	.summary = "Writes a page of what was saved and what is stored, for a browser",
 	.help = "It is one file that loads nothing: tokens saved over time, what is stored and what\n"
-		"it costs, what expires next, tasks, agents, and the files used last. Their titles\n"
-		"and paths are in it, their contents are not. 'offload serve' shows the same live.\n",
+		"it costs, what expires next, tasks, agents, and the files used last, with their\n"
+		"titles and paths but not their content. 'offload serve' shows the same live.\n",
 	.options = options,
 	.run = report_run,
 };

@@ -10,7 +10,7 @@
 static const char *key;
 
 static const struct ofs_option options[] = {
-	OFS_TEXT(0, "key", "FILE", &key, "with the key that the objects are sealed with"),
+	OFS_TEXT(0, "key", "FILE", &key, "the file with the key that the objects are sealed with"),
 	OFS_OPTIONS_END,
 };
 
@@ -50,8 +50,8 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 	if (r < 0)
 		return ofs_report("%s", err.text);
 	ofs_report_line(stdout,
-			"The store %s is here, and ends whoever had it; content comes when it "
-			"is read",
+			"The store is restored to %s, and its former host can no longer add to "
+			"it; content is fetched when it is read",
 			argv[1]);
 	return OFS_EXIT_OK;
 }
@@ -61,9 +61,9 @@ const struct ofs_command ofs_cmd_restore = {
 	.synopsis = "[--key FILE] URL STORE",
 	.summary = "Restores a replicated store to this host, and takes it over",
 	.help = "URL is that of 'offload remote add'; STORE a directory that is empty or missing.\n"
-		"The host that has the store, if it still runs, writes no more from then on: its\n"
-		"mount becomes read-only, and 'offload salvage' there finds what was not sent. Names\n"
-		"and the newest content are fetched; other content when it is read.\n",
+		"From then on a former host that is still running can write no more: its mount\n"
+		"becomes read-only, and 'offload salvage' there finds what was not sent. Names and\n"
+		"the newest content are fetched at once, other content when it is read.\n",
 	.options = options,
 	.operands = 2,
 	.missing = "it needs a URL and the directory for the store",

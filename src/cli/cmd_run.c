@@ -21,7 +21,7 @@ static const struct ofs_option options[] = {
 		 "or OFFLOAD_TASK)"),
 	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX - 1,
 		  "longest output that passes through (default: 4096, and\n"
-		  "what a pointer would not make much shorter)"),
+		  "more if a pointer would not be much shorter)"),
 	OFS_OPTIONS_END,
 };
 

@@ -64,9 +64,9 @@ const struct ofs_command ofs_cmd_salvage = {
 	.name = "salvage",
 	.synopsis = "STORE DIR",
 	.summary = "Copies out what never reached a store's remote",
-	.help = "For a store that another host has taken over before all was sent: the files that\n"
-		"were made or changed since are copied into DIR, below the names that they have\n"
-		"in the tree. The store stays as it is; it must not be mounted.\n",
+	.help = "For a store that another host took over before everything was sent: copies the\n"
+		"files that were made or changed since into DIR, under the names that they have in\n"
+		"the tree. The store must not be mounted; it stays as it is.\n",
 	.operands = 2,
 	.missing = "it needs a store and a directory for what it finds",
 	.run = salvage_run,

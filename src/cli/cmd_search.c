@@ -22,7 +22,7 @@ static bool why;
 
 static const struct ofs_option options[] = {
 	OFS_COUNT('n', "max", "N", &most, "hits", INT64_MAX, "print at most N hits (of 50)"),
-	OFS_FLAG(0, "why", &why, "say after each hit how it came to its place"),
+	OFS_FLAG(0, "why", &why, "explain after each hit how it was ranked"),
 	OFS_OPTIONS_END,
 };
 
@@ -195,16 +195,18 @@ const struct ofs_command ofs_cmd_search = {
 	.synopsis = "[--json] [-n N] [--why] QUERY...",
 	.summary = "Finds content, names, titles and tags",
 	.help = "Prints PATH:FROM-TO: TEXT, the best first; 'cat MOUNT/PATH:FROM-TO' or\n"
-		"'offload slice PATH:FROM-TO' reads it. Ask as you would ask a person: what has\n"
-		"more of the rare words, near each other, comes first. These must hold:\n\n"
-		"  '\"some words\"'  in this order\n"
-		"  +word           as it is written\n"
-		"  begin*          a word that begins so\n"
+		"'offload slice PATH:FROM-TO' reads a hit. Ask as you would ask a person: passages\n"
+		"with more of the rare words, near each other, come first. These must match:\n"
+		"\n"
+		"  '\"some words\"'  these words in this order\n"
+		"  +word           the word as it is written\n"
+		"  begin*          a word that begins like this\n"
 		"  -word           leaves out files that have it: 'zebra -lion', in quotes or after --\n"
 		"  tier: category: task: tag: agent: after: before:\n"
-		"                  filters: tier:archive tag:paper after:7d before:2026-01-31\n\n"
-		"Texts, names, titles and tags are searched, of the working tier as far as there is\n"
-		"time. Exits with 1 when nothing is found.\n",
+		"                  filters: tier:archive tag:paper after:7d before:2026-01-31\n"
+		"\n"
+		"Searches text, names, titles and tags; in the working tier as far as time allows.\n"
+		"Exits with 1 if nothing is found.\n",
 	.options = options,
 	.json = "print an array of path, from, to, snippet and, with --why, why",
 	.unknown = "; to leave a word out, quote the query: 'zebra -lion'",

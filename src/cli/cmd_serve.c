@@ -22,21 +22,21 @@ static uint64_t timeout_s = 30, idle_s = 30, connections = 512, body_mib = 64;
 
 static const struct ofs_option options[] = {
 	OFS_TEXT(0, "socket", "FILE", &socket_path,
-		 "a Unix socket, for its owner alone (default: one in\n"
+		 "a Unix socket, open to its owner alone (default: one in\n"
 		 "$XDG_RUNTIME_DIR/offloadfs, unless --listen is given)"),
 	OFS_TEXT(0, "listen", "ADDRESS:PORT", &listen_address,
-		 "TCP: 127.0.0.1:8377; port 0 is any that is free"),
+		 "TCP: 127.0.0.1:8377; port 0 picks a free one"),
 	OFS_TEXT(0, "token-file", "FILE", &token_file,
-		 "whose line clients of --listen must have (default: one that is made)"),
+		 "has the token for clients of --listen (default: one is made)"),
 	OFS_FLAG(0, "allow-remote", &allow_remote,
 		 "let --listen name an address that other machines can reach; nothing\n"
-		 "is encrypted, the token neither"),
+		 "is encrypted, not even the token"),
 	OFS_COUNT(0, "timeout", "N", &timeout_s, "seconds", 3600,
 		  "how long the tree may take to answer (30)"),
 	OFS_COUNT(0, "idle", "N", &idle_s, "seconds", 3600,
-		  "how long a client may take for each step, or do nothing (30)"),
+		  "how long a client may take for each step, or be silent (30)"),
 	OFS_COUNT(0, "connections", "N", &connections, "connections", 10000,
-		  "at most, half of them from one address (512)"),
+		  "at a time, at most half of them from one address (512)"),
 	OFS_COUNT(0, "max-body", "MIB", &body_mib, "MiB", 1024, "the largest content (64)"),
 	OFS_OPTIONS_END,
 };
@@ -238,11 +238,11 @@ const struct ofs_command ofs_cmd_serve = {
 	.name = "serve",
 	.synopsis = "[--socket FILE] [--listen 127.0.0.1:PORT]",
 	.summary = "Serves the tree over HTTP: to programs, and as a page to a browser",
-	.help = "Over a Unix socket its owner is known; over TCP clients need the token, which\n"
+	.help = "A Unix socket is open to its owner alone; over TCP clients need the token, which\n"
 		"is printed once, as the address of the page, and kept in a file. The server\n"
-		"holds no tree: it can be mounted and unmounted meanwhile. /openapi.json says\n"
-		"what is served; programs written for ReMe's service of working memory run\n"
-		"against it, too.\n",
+		"keeps no tree open: trees can be mounted and unmounted meanwhile.\n"
+		"/openapi.json describes the requests. Programs written for ReMe's working memory\n"
+		"service can use the server, too.\n",
 	.options = options,
 	.json = "print where it serves as a JSON object, on one line",
 	.run = serve_run,

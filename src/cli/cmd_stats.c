@@ -34,7 +34,7 @@ static const char counted[] =
 	"{lifecycle.working_stored:size}[ of at most {+lifecycle.working_max:size}], at the last "
 	"collection\n"
 	"  others    {other_files:file}, {other_bytes:size}, in persistent/ and archive/, or newer "
-	"than that\n"
+	"than that collection\n"
 	"pressure    begins at {lifecycle.working_keep:size}: {lifecycle.working_stored:size} now, "
 	"{lifecycle.evictable_stored:size} of it evictable ({lifecycle.evictable_files:file})\n"
 	"[            the disk lacks {+lifecycle.disk_lacks:size} of 5% available\n]";
@@ -54,7 +54,7 @@ static const char lifecycle[] =
 	"remembered  {lifecycle.tombstones:removed file}\n";
 
 static const char search[] =
-	"search      {search.files:file}[, {+search.documents} text(s)], index {search.bytes:size}"
+	"search      {search.files:file}[, {+search.documents:passage}], index {search.bytes:size}"
 	"[, {+search.waiting} waiting to be indexed]\n";
 
 static const char tokens[] =

@@ -13,12 +13,12 @@ static struct ofs_option_list keep;
 
 static const struct ofs_option options[] = {
 	OFS_FLAG(0, "dry-run", &dry_run,
-		 "with done: remove nothing, list what would go and what not"),
+		 "with done: remove nothing, list what would be removed and what not"),
 	OFS_LIST(0, "keep", "PATTERN", &keep,
-		 "with done: promote what matches first: a file's name as of a shell,\n"
-		 "or with a '/' its path in the task; may be repeated"),
+		 "with done: first promote files that match, by name as in a shell, or\n"
+		 "with a '/' by path in the task; may be repeated"),
 	OFS_FLAG(0, "drop-all", &drop_all,
-		 "with done: let go what never expires, too, pinned files included"),
+		 "with done: also remove files that never expire, pinned ones included"),
 	OFS_OPTIONS_END,
 };
 
@@ -320,11 +320,11 @@ const struct ofs_command ofs_cmd_task = {
 		"       offload task done TASK [--keep PATTERN]... [--drop-all] [--dry-run] [--json]",
 	.summary = "Lists tasks, shows the files of one, ends one and drops what it leaves",
 	.help = "  list         each task: live, idle or done, its files, their bytes (the default)\n"
-		"  show TASK    its files: path, ref, size, and when they go\n"
-		"  done TASK    end it: what never expires (reports, ttl never, pinned files)\n"
-		"               goes to persistent/CATEGORY/, what else was not promoted is\n"
-		"               removed, unless somebody uses it\n"
-		"  reopen TASK  take that back for what is still there\n",
+		"  show TASK    its files: path, ref, size, and when they are removed\n"
+		"  done TASK    end it: files that never expire (reports, ttl never, pinned) move\n"
+		"               to persistent/CATEGORY/; others that were not promoted are\n"
+		"               removed, unless somebody uses them\n"
+		"  reopen TASK  undo that for the files that still exist\n",
 	.options = options,
 	.json = "print a JSON object",
 	.operands = OFS_OPERANDS_ANY,

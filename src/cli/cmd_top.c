@@ -30,7 +30,7 @@ static const struct ofs_option options[] = {
 	OFS_TEXT('d', "interval", "TIME", &every, "between two samples: 1s to 1h (default: 1s)"),
 	OFS_COUNT('n', "count", "N", &count, "samples", COUNT_MAX,
 		  "end after N lines of --json (default: never)"),
-	OFS_FLAG(0, "once", &once, "print what two samples say as text, and end"),
+	OFS_FLAG(0, "once", &once, "print two samples' difference as text, and end"),
 	OFS_OPTIONS_END,
 };
 
@@ -347,7 +347,7 @@ const struct ofs_command ofs_cmd_top = {
 	.summary = "Shows what happens in a tree, as it happens",
 	.help = "Requests, caches, journal, sealing, storage, tokens and replication; the newest\n"
 		"files and slices; what was kept out of prompts for each task and agent. On a\n"
-		"terminal ? tells of the keys, and q leaves.\n",
+		"terminal ? explains the keys, and q quits.\n",
 	.options = options,
 	.json = "print an object a line for each sample",
 	.run = top_run,

@@ -98,8 +98,8 @@ static int up(struct ofs_target *target)
 		return *err.text ? ofs_report("%s", err.text) : OFS_EXIT_FAILURE;
 	ofs_report_line(stdout, "Mounted %s (store %s)", shown, target->store);
 	ofs_report_line(stdout,
-			"Next: offload run -- CMD keeps long output there; %s/README.md tells the "
-			"rest.",
+			"Next: offload run -- CMD keeps long output there; %s/README.md explains "
+			"the rest.",
 			shown);
 	return ofs_peers_up(target);
 }
@@ -194,9 +194,9 @@ const struct ofs_command ofs_cmd_up = {
 	.synopsis = "[--peer NAME=URL]... [WORKSPACE]",
 	.summary = "Mounts the workspace's tree on WORKSPACE/.offload",
 	.help = "The workspace is the nearest folder from here upwards that has .offload or\n"
-		".git, else this folder. Its store lies under\n"
-		"${XDG_DATA_HOME:-~/.local/share}/offloadfs. The mountpoint is kept out of\n"
-		"git by .git/info/exclude. A daemon that dies is started again.\n",
+		".git, else this folder. Its store is in\n"
+		"${XDG_DATA_HOME:-~/.local/share}/offloadfs. .git/info/exclude hides the\n"
+		"mountpoint from git. A daemon that dies is restarted.\n",
 	.options = up_options,
 	.operands = 1,
 	.run = run,

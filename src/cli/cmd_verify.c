@@ -145,7 +145,7 @@ const struct ofs_command ofs_cmd_verify = {
 	.synopsis = "[--repair] [--json] [STORE|PATH]",
 	.summary = "Reads everything that is stored, and names damaged files",
 	.help = "STORE is a store; PATH is a workspace, or lies in a mounted tree. Works on a\n"
-		"mount in use as on a store that is not mounted.\n",
+		"mount in use and on a store that is not mounted.\n",
 	.notes = "Exits with 0 when there are no problems (left), with 1 when there are, with\n"
 		 "2 when it could not verify.\n",
 	.options = options,

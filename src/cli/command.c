@@ -21,7 +21,7 @@ static const struct ofs_option common[] = {
 	OFS_TEXT(0, "store", "STORE", &ofs_command_target.store,
 		 "the store to use (default: OFFLOAD_STORE, or the workspace's)"),
 	OFS_TEXT(0, "agent", "AGENT", &ofs_command_target.agent,
-		 "the agent whose tree to use (default: OFFLOAD_AGENT); a/b is one\nof a's"),
+		 "the agent whose tree to use (default: OFFLOAD_AGENT);\na/b is an agent within a"),
 	{ .kind = OFS_OPTION_NO_REDACT,
 	  .name = "no-redact",
 	  .text = "show secrets in previews and messages as they are" },

@@ -61,7 +61,7 @@ const char *ofs_guard_reason(int r)
 	if (r == -ETIMEDOUT && ofs_probe_reason())
 		return ofs_probe_reason();
 	if (r == -ETIMEDOUT)
-		return "the tree does not answer; offload doctor tells what to do";
+		return "the tree does not answer; offload doctor says what to do";
 	return r == -ECHILD ? "a signal ended the work on it" : strerror(-r);
 }
 

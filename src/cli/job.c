@@ -216,8 +216,8 @@ static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_er
 	if (started && (code == ENODEV || code == ENODATA || code == ENOENT || code == EOPNOTSUPP))
 		return ofs_error_set(err, code, "'%s' was unmounted meanwhile", where);
 	if (started)
-		return ofs_error_set(err, code, "cannot tell how the %s of '%s' goes: %s", noun,
-				     where, ofs_backend_strerror(code));
+		return ofs_error_set(err, code, "cannot follow the %s of '%s': %s", noun, where,
+				     ofs_backend_strerror(code));
 	if (code == EBUSY)
 		return ofs_error_set(err, code, "a %s of '%s' is running already", noun, where);
 	if (code == EACCES || code == EPERM)

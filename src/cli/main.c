@@ -60,7 +60,7 @@ static int help_run(const struct ofs_command *self, int argc, char **argv)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++)
 		if (!commands[i]->hidden)
 			printf("  %-7s  %s\n", commands[i]->name, commands[i]->summary);
-	puts("\n'offload help COMMAND' tells more; so do offload(1) and offload-COMMAND(1).");
+	puts("\n'offload help COMMAND' says more; so do offload(1) and offload-COMMAND(1).");
 	return OFS_EXIT_OK;
 }
 

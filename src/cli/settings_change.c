@@ -34,8 +34,8 @@ static int ask(void)
 	char line[16];
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-		return ofs_report_usage("nothing was written: there is no terminal to ask on: give "
-					"--yes to go without");
+		return ofs_report_usage("nothing was written: there is no terminal to ask on; use "
+					"--yes to write without asking");
 	fputs("Write it? [y/N] ", stderr);
 	if (!fgets(line, sizeof(line), stdin) || (line[0] != 'y' && line[0] != 'Y'))
 		return ofs_report("nothing was written");

@@ -15,11 +15,10 @@
 	X(version, "-V", "--version", "the version")
 
 /* The same of words for -o. */
-#define OFS_DAEMON_WORDS(X)                                    \
-	X(debug, "debug", "debug", "The same as -d")           \
-	X(supervise, "supervise", "supervise",                 \
-	  "In the background, start a daemon that died again") \
-	X(follow, "follow", "follow",                          \
+#define OFS_DAEMON_WORDS(X)                                                                     \
+	X(debug, "debug", "debug", "The same as -d")                                            \
+	X(supervise, "supervise", "supervise", "In the background, restart a daemon that died") \
+	X(follow, "follow", "follow",                                                           \
 	  "STORE is a URL: show read-only what another host replicates there")
 
 struct ofs_daemon_option {

@@ -52,10 +52,9 @@ static int target_is_silent(const struct ofs_mount *mount, struct ofs_error *err
 	if (store >= 0)
 		ofs_owner_read(store, &owner);
 	process = owner.pid ? ofs_format(" (process %ld)", owner.pid) : ofs_strdup("");
-	return ofs_error_set(
-		err, ETIMEDOUT,
-		"the daemon of '%s' does not answer%s; offload doctor tells what to do", shown,
-		process);
+	return ofs_error_set(err, ETIMEDOUT,
+			     "the daemon of '%s' does not answer%s; offload doctor says what to do",
+			     shown, process);
 }
 
 /*

@@ -180,7 +180,7 @@ static int read_content(struct ofs_call_run *c, struct fetch *f)
 
 	if (!S_ISREG(f->file.attr.st_mode))
 		return ofs_error_set(c->err, EINVAL,
-				     "'%s' is a directory: memory_list tells what is in it",
+				     "'%s' is a directory: memory_list shows what is in it",
 				     f->file.id);
 	if (!size && f->first <= (f->by_lines ? 1 : 0)) {
 		f->text = ofs_strdup("");

@@ -475,7 +475,8 @@ def hooks_of_other_agents_come_and_go(case, name):
     path = OF_OTHERS[name][0]
     c = Chat(case)
     full = os.path.join(c.path, path)
-    c.offload("hook", "install", name, "--yes")
+    said = c.offload("hook", "install", name, "--yes").stderr
+    assert b"^J" not in said and said.count(b"\n") >= 2, said
     first = read(full)
     assert f"offload hook {name}".encode() in first, first
     c.offload("hook", "install", name, "--yes")

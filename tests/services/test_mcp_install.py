@@ -79,6 +79,7 @@ def install(case, agent):
             printed = place("install", agent, "--print", *options)
             assert not file.exists(), "--print wrote it"
             place("install", agent, "--yes", *options)
+            assert place.said.endswith(f"the server offload:\n  {OFFLOAD} mcp\n"), place.said
             assert file.read_text() == printed
         assert entry_of(agent, file.read_text()) == [OFFLOAD, "mcp"], file.read_text()
         assert "already has it" in place("install", agent, "--yes", *options)

@@ -306,7 +306,7 @@ int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *e
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot read ref %s: %s", ref,
 				     r == -EKEYEXPIRED
-					     ? "it has expired ('offload show' tells what it was)"
+					     ? "it has expired ('offload show' says what it was)"
 					     : strerror(-r));
 	ofs_buf_reserve(ret, (size_t)st.st_size);
 	r = 0;

@@ -15,8 +15,8 @@
 /* clang-format off */
 #define OFS_CATEGORY_TABLE(X)                                           \
 	X(shell, 30 * 60, "output of commands")                         \
-	X(search, 6 * 3600, "results of searches")                      \
-	X(web, 6 * 3600, "pages of the web")                            \
+	X(search, 6 * 3600, "search results")                           \
+	X(web, 6 * 3600, "web pages")                                   \
 	X(file_read, 24 * 3600, "files that were read")                 \
 	X(notes, 7 * 86400, "notes")                                    \
 	X(reports, 0, "reports")                                        \

@@ -62,8 +62,8 @@ int ofs_collector_word(struct ofs_collector *c, const struct ofs_attr *file,
 		       const struct ofs_lifetime_place *p, const char **ret);
 
 /*
- * Objects as <offloadfs/tree.h> and offloadfs(8) have them; NULL: there is no such item. The status
- * of NULL is that before any run.
+ * Objects as <offloadfs/tree.h> and offload-gc(1) have them; NULL: there is no such item. The
+ * status of NULL is that before any run.
  */
 json_t *ofs_collector_status(struct ofs_collector *c);
 json_t *ofs_collector_item(struct ofs_collector *c, size_t i);

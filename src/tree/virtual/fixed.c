@@ -35,7 +35,7 @@ static const char readme_before[] =
 	"    cat refs/REF:summary      what it is: type, size, lines, head and tail\n"
 	"    cat refs/REF:120-180      lines 120 to 180 (inclusive, counted from 1)\n"
 	"    cat refs/REF:120-         from line 120 on       cat refs/REF:-50    the last 50 lines\n"
-	"    cat refs/REF:b0-4095      bytes 0 to 4095        cat refs/REF:info   all that is known of it, as JSON\n"
+	"    cat refs/REF:b0-4095      bytes 0 to 4095        cat refs/REF:info   all about it, as JSON\n"
 	"    cat 'search/WORD WORD'    best hits first, as PATH:FROM-TO: TEXT; read one with: cat PATH:FROM-TO. Ask in plain\n"
 	"        words; not all need occur. Also \"a phrase\" begin* +must -without tier:archive category:C task:T tag:A\n"
 	"        agent:A after:7d before:2026-01-31; write / as %2F. No hits: an empty file.\n"
@@ -53,20 +53,21 @@ static const char readme_before[] =
 	"    views/                    links to them: by-category/ by-task/ by-tier/ by-tag/ recent/ expiring/\n"
 	"    .offload/status.json      how full the store is; .offload/log: what became of each file\n"
 	"In a workspace ls, find and grep -r from above leave out cache, tasks, agents and .offload; name them: ls cache\n"
-	"What is in cache and tasks stays for a time after its last use: ";
+	"Files in cache and tasks stay for a time after their last use: ";
 
 static const char readme_after[] =
 	".\n"
-	"Then it goes when room is short, or some days later (offload show REF says when); not while anything of its task is\n"
-	"used. Reading renews it. The ref of what is gone says \"Key has expired\"; REF:info then tells what it was.\n"
+	"Then they are removed when room is short, or some days later (offload show REF says when), but not while anything of\n"
+	"their task is used. Reading renews them. The ref of a removed file says \"Key has expired\"; REF:info then says what\n"
+	"it was.\n"
 	"\n"
 	"## Keep, store, look up\n"
 	"    mv cache/web/FILE persistent/        keep it (refs stay valid; views/by-task/ still has it)\n"
 	"    mv cache/web/FILE archive/           keep it, read-only\n"
 	"    COMMAND | offload put -c web         store output, print a pointer to it\n"
 	"    offload run -- COMMAND               run it; long output is stored, a pointer is printed\n"
-	"    offload show REF                     size, lines, hash, where it is, how long it stays; offload list: of all\n"
-	"    offload task done TASK --keep '*.md' end a task: reports, pinned files and what matches are kept, the rest goes\n"
+	"    offload show REF                     size, lines, hash, where it is, how long it stays; offload list: all files\n"
+	"    offload task done TASK --keep '*.md' end a task: keep reports, pinned files and what matches, drop the rest\n"
 	"    setfattr -n user.offload.tags -v a,b FILE     then: ls views/by-tag/a\n"
 	"    rm FILE                              drop what is not needed\n";
 
