@@ -7,6 +7,8 @@
 - A struct, enum or union tag is defined once, and the name of a file occurs once in src/.
 - No files use each other in a circle. --graph prints the circles that there are, and for
   each file what it uses of the others.
+- A variable that is given back at the end of its scope (OFS_CLEANUP, OFS_FREE, OFS_CLOSE)
+  has an initial value.
 - Every source and test is listed in meson.build.
 
 It reads the text of the sources, without comments and strings; nothing needs to be built.
@@ -82,6 +84,7 @@ NOISE = re.compile(r"""/\*.*?\*/ | //[^\n]* | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\
 
 
 TAG = re.compile(r"^[ \t]*(?:struct|enum|union)[ \t]+(\w+)[ \t]*\{", re.M)
+OWNER = re.compile(r"OFS_(?:CLEANUP\([^)]*\)|FREE\b|CLOSE\b)\s[^;={(]*;")
 TAG_WORD = re.compile(r"\b(?:struct|enum|union)\s+\w+")
 FUNCTION = re.compile(
     r"^(?!static|typedef|extern|(?:struct|enum|union)[ \t]+\w+[ \t]*\{|#)"
@@ -279,6 +282,15 @@ def check_tags():
             yield f"{tag} is defined in {' and in '.join(sorted(paths))}"
 
 
+def check_owners():
+    """An early return would give back what nothing was written to yet."""
+    for path in sources(SRC):
+        text = strip(path.read_text(), includes=False)
+        for match in OWNER.finditer(text):
+            yield (f"{path.relative_to(ROOT)}:{line_of(text, match.start())}: "
+                   f"a variable with a cleanup needs an initial value")
+
+
 # --- The whole tree -------------------------------------------------------------------------------
 
 
@@ -325,6 +337,7 @@ def checks():
     yield "no files use each other in a circle", list(check_circles())
     yield "the name of a file occurs once", list(check_basenames())
     yield "a tag is defined once", list(check_tags())
+    yield "what is given back has an initial value", list(check_owners())
     yield "public headers stand alone", list(check_public())
     yield "every source and test is in meson.build", list(check_built())
 

@@ -310,7 +310,7 @@ static int find_pairs(const char *text, size_t len, const char *name,
 		      const struct ofs_toml_pair pairs[], size_t n, struct ofs_error *err,
 		      bool *ret_table, uint64_t *ret)
 {
-	OFS_CLEANUP(scan_finish) struct scan s;
+	OFS_CLEANUP(scan_finish) struct scan s = { 0 };
 	int r;
 
 	*ret = 0;
@@ -374,7 +374,7 @@ static void append_between(struct ofs_buf *out, const char *begin, const char *e
 int ofs_toml_table_remove(const char *text, size_t len, const char *name, struct ofs_error *err,
 			  struct ofs_buf *out)
 {
-	OFS_CLEANUP(scan_finish) struct scan s;
+	OFS_CLEANUP(scan_finish) struct scan s = { 0 };
 	const char *between = NULL; /* the comments and blank lines that end the table */
 	bool found = false;
 	int r;
@@ -407,7 +407,7 @@ int ofs_toml_table_get(const char *text, size_t len, const char *name, const cha
 		       struct ofs_error *err, char **ret)
 {
 	const struct ofs_toml_pair wanted = { key, NULL };
-	OFS_CLEANUP(scan_finish) struct scan s;
+	OFS_CLEANUP(scan_finish) struct scan s = { 0 };
 	int r;
 
 	*ret = NULL;

@@ -269,6 +269,7 @@ static const struct kind {
 	{ "CALL", .offer = offer_calls },
 	{ "CATEGORY", .ask = offer_categories },
 	{ "CLIENT", .offer = offer_clients },
+	{ "DEST", .ask = offer_paths },
 	{ "DIR", .rest = "dirs" },
 	{ "FILE", .rest = "files" },
 	{ "HARNESS", .offer = offer_harnesses },

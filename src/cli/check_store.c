@@ -303,7 +303,7 @@ static void check_format(struct store *s)
 
 static void check_context(struct store *s)
 {
-	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
+	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings = { 0 };
 	struct ofs_error err;
 
 	ofs_settings_init(&settings);

@@ -429,12 +429,13 @@ static int agent_choose(const struct ofs_command *self, int argc, char **argv)
 		if (strcmp(verbs[i].word, argv[0]) == 0)
 			verb = &verbs[i];
 	if ((dry_run || drop_all) && (!verb || verb->run != agent_done))
-		return ofs_report_usage("%s goes with 'done' alone",
+		return ofs_report_usage("%s is for 'done' only",
 					dry_run ? "--dry-run" : "--drop-all");
 	if (!verb && strcmp(argv[0], "run") == 0)
 		return choose_run(argc, argv);
 	if (!verb)
-		return ofs_report_usage("'%s' is none of run, list, show and done", argv[0]);
+		return ofs_report_usage("unknown action '%s': there are run, list, show and done",
+					argv[0]);
 	if (verb->named && argc < 2)
 		return ofs_report_usage("%s which agent?", verb->word);
 	if (argc > 1 + verb->named)

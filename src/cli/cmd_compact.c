@@ -210,8 +210,8 @@ static int load_settings(struct ofs_access *a, struct ofs_settings *s)
 static int compact_run(const struct ofs_command *self, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = { 0 };
-	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings s;
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access a;
+	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings s = { 0 };
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access a = { 0 };
 	int code;
 
 	ofs_access_init(&a, &ofs_command_target);

@@ -61,8 +61,8 @@ static int context_choose(const struct ofs_settings *settings, struct ofs_summar
 
 static int context_answer(const struct ofs_buf *input)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
-	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
+	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings = { 0 };
 	const struct ofs_sink sink = { .write = context_write };
 	struct ofs_summarizer summarizer;
 	OFS_FREE char *note = NULL;

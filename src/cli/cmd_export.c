@@ -72,7 +72,9 @@ static int output_open(struct output *o, const char *file, struct ofs_error *err
 	*o = (struct output){ .file = file, .fd = -1 };
 	if (strcmp(file, "-") == 0) {
 		if (isatty(STDOUT_FILENO))
-			return ofs_error_set(err, EINVAL, "an archive is nothing for a terminal");
+			return ofs_error_set(
+				err, EINVAL,
+				"an archive is binary: name a file instead of a terminal");
 		o->fd = dup(STDOUT_FILENO);
 		return o->fd < 0 ? ofs_error_set(err, errno, "%s", strerror(errno)) : 0;
 	}
@@ -169,7 +171,7 @@ static int export_to(struct ofs_access *a, struct ofs_export *e, const char *fil
 
 static int export_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access a;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access a = { 0 };
 	int npaths = argc - 1, code = ofs_command_check_names(NULL, task, NULL), r;
 	char **paths = ofs_alloc((size_t)argc * sizeof(*paths));
 	struct ofs_progress progress;
@@ -198,8 +200,8 @@ static int export_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_export = {
 	.name = "export",
-	.synopsis = "[-t TASK] [PATH|REF...] [--force] [--json] FILE.tar.zst",
-	.summary = "Writes memory into an archive, to be kept or taken elsewhere",
+	.synopsis = "[-t TASK] [REF|PATH...] [--force] [--json] FILE",
+	.summary = "Writes memory into an archive, .tar.zst, to be kept or taken elsewhere",
 	.help = "Writes the files at the paths, or those of the task, with names, attributes, origin,\n"
 		"times and refs; without either, all but the trees of agents. FILE may be - for\n"
 		"standard output. tar(1) can unpack it, and the same memory makes the same bytes.\n",
@@ -339,7 +341,7 @@ static int find_dest(const struct ofs_access *a, const char *operand, struct ofs
 		*ret = ofs_strdup("");
 	if (r == 0 && **ret && !ofs_bundle_is_place(*ret))
 		return ofs_error_set(err, EINVAL,
-				     "'%s' is no place for memory: it must be in cache, tasks, "
+				     "'%s' holds no memory: give a path in cache, tasks, "
 				     "persistent, archive or an agent's tree",
 				     operand);
 	return r;
@@ -347,7 +349,7 @@ static int find_dest(const struct ofs_access *a, const char *operand, struct ofs
 
 static int import_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access a;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access a = { 0 };
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
 	OFS_FREE char *dest = NULL;
 	struct ofs_progress progress;
@@ -380,7 +382,7 @@ static int import_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_import = {
 	.name = "import",
-	.synopsis = "[--dry-run] [--skip|--replace|--rename] [--json] FILE.tar.zst [DEST]",
+	.synopsis = "[--dry-run] [--skip|--replace|--rename] [--json] FILE [DEST]",
 	.summary = "Brings memory back from an archive that export wrote",
 	.help = "Each file returns to its place, or goes below DEST, with its attributes, origin and,\n"
 		"if that is free here, its ref. All is checked before anything changes. FILE may be\n"

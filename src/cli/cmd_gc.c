@@ -49,7 +49,7 @@ static int gc_tree(struct ofs_job *job)
 
 static int gc_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
 	struct ofs_job job = { .access = &access, .item = gc_tell };
 	struct ofs_error err;
 	int code;

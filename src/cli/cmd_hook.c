@@ -115,8 +115,8 @@ static int answer_event(const void *arg)
 {
 	const struct ofs_hook_event *event = arg;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
-	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings = { 0 };
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
 	OFS_FREE char *dir = ofs_command_target.dir ? ofs_path_absolute(ofs_command_target.dir)
 						    : NULL;
 	OFS_FREE char *store =
@@ -270,11 +270,11 @@ static int install_plugin(const char *command)
 	if (r != OFS_EXIT_OK)
 		return r;
 	if (s.text.len == strlen(text) && memcmp(s.text.data, text, s.text.len) == 0) {
-		ofs_report_line(stdout, "%s has it already", s.path);
+		ofs_report_line(stdout, "%s already has it", s.path);
 		return OFS_EXIT_OK;
 	}
 	if (s.st.st_ino && !is_our_plugin(&s, text))
-		return ofs_report_usage("'%s' is none of ours, and was left as it is", s.path);
+		return ofs_report_usage("'%s' is not one of ours and was left as it is", s.path);
 	ofs_report_line(stderr, "In %s, a plugin that runs:", s.path);
 	ofs_report_line(stderr, "  %s", command);
 	s.whole = text;
@@ -293,7 +293,7 @@ static int uninstall_plugin(void)
 	if (r != OFS_EXIT_OK)
 		return r;
 	if (!s.st.st_ino || !is_our_plugin(&s, text)) {
-		ofs_report_line(stdout, "%s is none of ours", s.path);
+		ofs_report_line(stdout, "%s is not one of ours", s.path);
 		return OFS_EXIT_OK;
 	}
 	return ofs_settings_change(&s, OFS_SETTINGS_REMOVE_ALL, yes);
@@ -323,7 +323,7 @@ static int run_install(void)
 	if (r < 0)
 		return OFS_EXIT_USAGE;
 	if (!r) {
-		ofs_report_line(stdout, "%s has it already", s.path);
+		ofs_report_line(stdout, "%s already has it", s.path);
 		return OFS_EXIT_OK;
 	}
 	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
@@ -344,7 +344,7 @@ static int run_uninstall(void)
 	if (r != OFS_EXIT_OK)
 		return r;
 	if (!ofs_settings_file_remove(&s, agent)) {
-		ofs_report_line(stdout, "%s has none of ours", s.path);
+		ofs_report_line(stdout, "%s has no hooks of offload", s.path);
 		return OFS_EXIT_OK;
 	}
 	ofs_report_line(stderr, "The hooks of offload are removed from %s.", s.path);

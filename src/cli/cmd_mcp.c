@@ -230,7 +230,7 @@ static int install(void)
 		return r;
 	}
 	if (!r) {
-		ofs_report_line(stdout, "%s has it already", s.path);
+		ofs_report_line(stdout, "%s already has it", s.path);
 		return OFS_EXIT_OK;
 	}
 	line = ofs_text_command(words);
@@ -258,7 +258,7 @@ static int uninstall(void)
 	if (r < 0)
 		return ofs_report_usage("'%s' was left as it is: %s", s.path, err.text);
 	if (!r) {
-		ofs_report_line(stdout, "%s has none of ours", s.path);
+		ofs_report_line(stdout, "%s has no server of offload", s.path);
 		return OFS_EXIT_OK;
 	}
 	ofs_report_line(stderr, "The server " OFS_MCP_ENTRY " is removed from %s.", s.path);

@@ -13,7 +13,7 @@ static int pin_file(const char *value, struct ofs_backend *b, const char *path, 
 	int r = ofs_backend_set_attribute(b, path, "important", value);
 
 	if (r == -EROFS || r == -EOPNOTSUPP)
-		return ofs_report("'%s' is no file that can be pinned", path);
+		return ofs_report("'%s' cannot be pinned: it is not a stored file", path);
 	if (r < 0)
 		return ofs_report("cannot %s '%s': %s", important ? "pin" : "unpin", path,
 				  ofs_backend_strerror(-r));

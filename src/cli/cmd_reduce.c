@@ -84,8 +84,8 @@ static void print_step(const struct ofs_step *step)
 
 static int reduce_all(const struct calls *c)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
-	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
+	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings = { 0 };
 	const struct ofs_reduce_request request = {
 		.settings = &settings,
 		.access = &access,

@@ -360,8 +360,9 @@ static int remote_run(const struct ofs_command *self, int argc, char **argv)
 		if (strcmp(verbs[i].word, argv[0]) == 0)
 			verb = &verbs[i];
 	if (!verb)
-		return ofs_report_usage("'%s' is none of status, add, push, verify and remove",
-					argv[0]);
+		return ofs_report_usage(
+			"unknown action '%s': there are status, add, push, verify and remove",
+			argv[0]);
 	if (argc - 1 > verb->operands)
 		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->operands]);
 	if (argc && argc - 1 < verb->operands)

@@ -67,7 +67,7 @@ static int run_offload(const void *arg)
 {
 	const struct finished *f = arg;
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
 	OFS_FREE char *what = ofs_text_command(f->argv);
 	struct ofs_content content;
 	const struct ofs_pointer pointer = {

@@ -64,7 +64,7 @@ static int search_ask(struct ofs_access *access, const char *path, char **ret)
 /* Asks a peer, which is left out if it does not answer. */
 static void search_ask_peer(const char *dir, const char *path, struct source *ret)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
 	const struct ofs_target_options peer = { .dir = dir, .whole = true };
 
 	ofs_access_init(&access, &peer);
@@ -133,7 +133,7 @@ static uint64_t search_print(struct source *sources, size_t n, json_t *list)
 
 static int search(const void *path)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
 	struct source *sources = ofs_alloc(sizeof(*sources));
 	json_t *list = ofs_command_json ? json_array() : NULL;
 	char **peers = NULL;

@@ -165,7 +165,7 @@ static int print_ledger(const struct ofs_access *access)
 
 static int stats_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
 	const struct ofs_target *target = &access.target;
 	OFS_FREE char *text = NULL;
 	struct ofs_error err;

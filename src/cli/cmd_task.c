@@ -286,15 +286,16 @@ static int task_choose(struct task *t, int argc, char *const argv[])
 			verb = &verbs[i];
 	}
 	if (!verb)
-		return ofs_report_usage("'%s' is none of list, show, done and reopen", argv[0]);
+		return ofs_report_usage(
+			"unknown action '%s': there are list, show, done and reopen", argv[0]);
 	if (verb->named && argc < 2)
 		return ofs_report_usage("%s which task?", verb->word);
 	if (argc > 1 + verb->named)
 		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->named]);
 	if ((dry_run || drop_all || keep.n) && verb->run != task_done)
-		return ofs_report_usage("%s goes with 'done' alone", dry_run	? "--dry-run"
-								     : drop_all ? "--drop-all"
-										: "--keep");
+		return ofs_report_usage("%s is for 'done' only", dry_run    ? "--dry-run"
+								 : drop_all ? "--drop-all"
+									    : "--keep");
 	t->name = verb->named ? argv[1] : NULL;
 	return task_run_verb(verb, t);
 }

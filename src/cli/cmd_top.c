@@ -113,7 +113,7 @@ static int width_of_output(void)
 
 static int print_once(struct ofs_top_sampler *s, struct ofs_top_model *m, unsigned int interval)
 {
-	OFS_CLEANUP(ofs_canvas_finish) struct ofs_canvas c;
+	OFS_CLEANUP(ofs_canvas_finish) struct ofs_canvas c = { 0 };
 	int code = next_sample(s, m), rows;
 
 	if (code < 0 && m->mounted && wait_for(interval))
@@ -243,7 +243,7 @@ static void note_silence(struct watching *w)
 
 static void draw(struct watching *w)
 {
-	OFS_CLEANUP(ofs_canvas_finish) struct ofs_canvas c;
+	OFS_CLEANUP(ofs_canvas_finish) struct ofs_canvas c = { 0 };
 
 	ofs_screen_canvas(&c);
 	ofs_top_view_draw(&w->view, &w->model, ofs_clock_wall(), &c);

@@ -45,7 +45,7 @@ static int help_run(const struct ofs_command *self, int argc, char **argv)
 	const struct ofs_command *about = argc ? find_command(argv[0]) : NULL;
 
 	if (argc && !about)
-		return ofs_report_usage("there is no command '%s'", argv[0]);
+		return ofs_report_usage("unknown command '%s'", argv[0]);
 	if (ofs_command_json)
 		return ofs_print_json(about ? ofs_tables_command(about)
 					    : ofs_tables_all(commands, OFS_ARRAY_SIZE(commands)),
@@ -86,7 +86,7 @@ static const struct ofs_option complete_options[] = {
 
 static int complete_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_shell_line_finish) struct ofs_shell_line line;
+	OFS_CLEANUP(ofs_shell_line_finish) struct ofs_shell_line line = { 0 };
 	struct ofs_candidates candidates = { .line = &line, .quoted = complete_breaks != NULL };
 
 	if ((complete_line || complete_breaks) && argc > 1)

@@ -64,7 +64,7 @@ static int check(const char *peer, const char *name, struct ofs_error *err)
 
 	if (!strchr(peer, '=') || !ofs_category_is_name(name) || strchr(peer, ' '))
 		return ofs_error_set(err, EINVAL,
-				     "'%s' is no NAME=URL, without blanks, where NAME is that of a "
+				     "'%s' is not NAME=URL, without spaces, where NAME can be a "
 				     "directory in " FOLDER "/",
 				     peer);
 	return peer[strlen(name) + 1] ? ofs_location_parse(peer + strlen(name) + 1, err, &location)

@@ -57,9 +57,13 @@ static short pairs[OFS_STYLES];
 static bool can_draw(const char *term)
 {
 	int found;
+	bool can;
 
-	return setupterm(term, STDOUT_FILENO, &found) == OK && tigetstr("cup") &&
-	       tigetstr("clear") && tigetstr("cup") != (char *)-1;
+	if (setupterm(term, STDOUT_FILENO, &found) != OK)
+		return false;
+	can = tigetstr("cup") && tigetstr("clear") && tigetstr("cup") != (char *)-1;
+	del_curterm(cur_term);
+	return can;
 }
 
 static int refuse(struct ofs_error *err, const char *term)

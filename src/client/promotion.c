@@ -187,7 +187,8 @@ static int find_source(struct promotion *w, const char *path, mode_t mode)
 		return failed(w, r, "read the attributes of", path);
 	if (!real || (!S_ISREG(mode) && !S_ISDIR(mode)))
 		return ofs_error_set(w->err, EINVAL,
-				     "'%s' is no file or directory that can be moved", path);
+				     "'%s' cannot be moved: it is not a stored file or directory",
+				     path);
 	w->is_dir = S_ISDIR(mode);
 	w->from = elsewhere ? ofs_steal(real) : ofs_strdup(path);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++) {

@@ -85,7 +85,7 @@ static int set_url(struct ofs_endpoint *e, struct ofs_error *err)
 	/* Not shown: who got it wrong may have put the key there. */
 	if (ofs_http_url_split(e->set.url, &url) < 0)
 		return ofs_error_set(err, EINVAL,
-				     "the endpoint's URL is none: it must be like https://host/v1");
+				     "the endpoint is not a URL: it must be like https://host/v1");
 	if (!url.scheme || !url.host)
 		return ofs_error_set(
 			err, EINVAL,

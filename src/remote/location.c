@@ -124,7 +124,7 @@ static int use_endpoint(struct ofs_location *l, const char *url, const char *fro
 
 	if (!parse_endpoint(url, &e))
 		return ofs_error_set(err, EINVAL,
-				     "%s is no endpoint: it must be like https://host or "
+				     "%s is not an endpoint: it must be like https://host or "
 				     "http://127.0.0.1:9000, without user, password and query",
 				     from);
 	if (!l->path_style && (*e.host == '[' || consists_of(e.host, DIGITS ".")))
@@ -308,7 +308,8 @@ static int parse(const char *text, struct ofs_location *l, struct ofs_error *err
 	int r;
 
 	if (strncmp(text, "s3://", 5) != 0)
-		return ofs_error_set(err, EINVAL, "the location is none: it must be like " FORM);
+		return ofs_error_set(err, EINVAL,
+				     "the location is malformed: it must be like " FORM);
 	text += 5;
 	len = strcspn(text, "?");
 	r = parse_names(text, len, l, err);

@@ -267,7 +267,7 @@ static int list_page(struct ofs_s3 *s, const char *name, const char *query, stru
 		return r == -EAGAIN || r == -EACCES || r == -ECANCELED ? r : -EREMOTEIO;
 	r = ofs_s3_xml_list(x.answer.body.data, x.answer.body.len, take_object, w, page);
 	return r < 0 ? ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers",
-				   "it is no list of keys in order", err)
+				   "it is not a list of keys in order", err)
 		     : r;
 }
 
@@ -291,7 +291,7 @@ int ofs_s3_list(struct ofs_s3 *s, const char *prefix, const char *after,
 
 	after = after ? after : "";
 	if (!is_part_of_key(prefix) || !is_part_of_key(after))
-		return ofs_error_set(err, EINVAL, "a list cannot begin with what is no key");
+		return ofs_error_set(err, EINVAL, "a list must begin with a key");
 	w.prefix = ofs_s3_full_key(s, prefix);
 	w.skip = strlen(w.prefix) - strlen(prefix);
 	start = *after ? ofs_s3_full_key(s, after) : ofs_strdup("");
@@ -351,7 +351,7 @@ static int delete_all(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_err
 	if (r == 0)
 		return 0;
 	if (r < 0)
-		return ofs_s3_fail(s, x, EREMOTEIO, "wrongly answers", "it is no result of that",
+		return ofs_s3_fail(s, x, EREMOTEIO, "wrongly answers", "it is not a result of that",
 				   err);
 	said = ofs_format("%s%s%s%s%s", ofs_buf_str(&key), key.len ? ": " : "", refusal.code,
 			  *refusal.message ? ": " : "", refusal.message);

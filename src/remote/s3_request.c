@@ -357,10 +357,11 @@ int ofs_s3_check_key(const struct ofs_s3 *s, const char *key, struct ofs_error *
 	if (ofs_location_is_path(key) && strlen(full) <= OFS_S3_KEY_MAX)
 		return 0;
 	shown = ofs_text_shown(key);
-	return ofs_error_set(err, EINVAL,
-			     "'%.80s' is no key: one has at most %d letters, digits, '_', '.', '-' "
-			     "and, between names, '/'",
-			     shown, OFS_S3_KEY_MAX);
+	return ofs_error_set(
+		err, EINVAL,
+		"'%.80s' is not a key: one has at most %d letters, digits, '_', '.', '-' "
+		"and, between names, '/'",
+		shown, OFS_S3_KEY_MAX);
 }
 
 char *ofs_s3_path(const struct ofs_s3 *s, const char *key)

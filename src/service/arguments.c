@@ -151,7 +151,7 @@ static int unknown(const json_t *properties, const char *name, struct ofs_error 
 
 	json_object_foreach((json_t *)properties, each, member)
 		ofs_buf_printf(&names, "%s%s", names.len ? ", " : "; there are: ", each);
-	return ofs_error_set(err, EINVAL, "there is no argument '%.*s'%s",
+	return ofs_error_set(err, EINVAL, "unknown argument '%.*s'%s",
 			     (int)strnlen(shown, SHOWN_MAX), shown, ofs_buf_str(&names));
 }
 

@@ -53,7 +53,7 @@ static int run_json(struct ofs_call_run *c, context_fn fn)
 	if (r < 0)
 		return r;
 	c->result = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
-	return c->result ? 0 : ofs_error_set(c->err, EILSEQ, "the answer is no JSON in UTF-8");
+	return c->result ? 0 : ofs_error_set(c->err, EILSEQ, "the answer is not JSON in UTF-8");
 }
 
 static int context_call(struct ofs_call_run *c)

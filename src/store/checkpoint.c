@@ -298,7 +298,7 @@ void ofs_store_refresh_charges(struct ofs_store *s)
 
 void ofs_store_tell(struct ofs_store *s)
 {
-	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list changed, sealed;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list changed = { 0 }, sealed = { 0 };
 
 	pthread_mutex_lock(&s->lock);
 	changed = ofs_steal(s->changed);

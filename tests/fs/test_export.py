@@ -308,7 +308,7 @@ def a_name_that_is_taken_is_never_lost(case, mounted):
         assert read(m("cache/web/f")) == b"theirs\n"
         with tool(m, mounted) as t:
             t("import", archive, "persistent/kept")
-            t.refuses("import", archive, "refs", saying="no place for memory")
+            t.refuses("import", archive, "refs", saying="holds no memory")
         assert read(m("persistent/kept/cache/web/h")) == b"new\n"
         assert xattr(m("persistent/kept/cache/web/h"), "origin_category") == "web"
         with open(archive, "rb") as f:
@@ -359,15 +359,15 @@ def nothing_of_a_hostile_archive_comes_in(case):
         ([member(".offload/config.ini", b"x")], "lies outside"),
         ([member("agents/a/.offload/x", b"x")], "lies outside"),
         ([member("cache/" + "x" * 300, b"x")], "lies outside"),
-        ([member("cache/l", linkname="web", **link), member("cache/l/x", b"x")], "no directory"),
-        ([member("cache/good", b"x"), member("cache/good/x", b"x")], "no directory"),
+        ([member("cache/l", linkname="web", **link), member("cache/l/x", b"x")], "not a directory"),
+        ([member("cache/good", b"x"), member("cache/good/x", b"x")], "not a directory"),
         ([member("cache/dev", type=tarfile.CHRTYPE)], "a device"),
         ([member("cache/pipe", type=tarfile.FIFOTYPE)], "a device"),
         ([member("cache/h", type=tarfile.LNKTYPE, linkname="../../etc/passwd")], "another name"),
         ([member("cache/h", type=tarfile.LNKTYPE, linkname="cache/none")], "another name"),
         ([member("cache/web/x", b"x", {"sha256": "0" * 64})], "its sha256 is another"),
         ([member("cache/web/x", b"x", {"sha256": "0"})], "no sha256"),
-        ([member("cache/web/x", b"x", {"ref": "no ref!"})], "a ref that is none"),
+        ([member("cache/web/x", b"x", {"ref": "no ref!"})], "a malformed ref"),
         ([member("cache/web/x", b"x", {"ttl": "soon"})], "user.offload.ttl"),
         ([member("cache/web/x", b"x"), member("cache/web/x", b"y")], "there twice"),
         ([member("cache/web/x", b"x"), member("cache//web/./x", b"y")], "there twice"),
@@ -383,7 +383,7 @@ def nothing_of_a_hostile_archive_comes_in(case):
         t.refuses("import", archive, saying="")
         with tarfile.open(archive, "w") as out:
             out.addfile(member("cache/web/x", b"x")[0], io.BytesIO(b"x"))
-        t.refuses("import", archive, saying="it is no export")
+        t.refuses("import", archive, saying="it is not an export")
         # A link that leads out is left out; set-id bits and owners are nothing to be brought.
         forge(archive, [], [member("cache/out", linkname="../../etc/passwd", **link), member("cache/abs", linkname="/etc/passwd", **link), member("cache/in", linkname="../tasks", **link), member("cache/" + ODD, b"x", mode=0o6755, uid=12)])
         assert t.json("import", archive)["left_out"] == 2

@@ -257,7 +257,7 @@ def other_sizes(case):
                 t.resize(rows, cols)
                 if rows > 3:
                     t.shows("page")
-                    assert t.screen.lines()[rows - 1].startswith("q quit")
+                    assert t.shows("q quit")[rows - 1].startswith("q quit")
                 else:
                     time.sleep(0.1)
 

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import pty
+import re
 import select
 import shutil
 import sys
@@ -11,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
-from harness import OFFLOAD, SLOW, SOURCE_ROOT, Skip, main, run, test  # noqa: E402
+from harness import OFFLOAD, SEAL_NEVER, SLOW, SOURCE_ROOT, Skip, main, run, test  # noqa: E402
 
 SCRIPTS = SOURCE_ROOT / "completions"
 HOSTILE = "$(touch gone)';\x1b]0;x\x07 b"
@@ -87,27 +88,43 @@ def in_zsh(case, line):
 
 
 def store(case):
+    """Has two tasks; the refs of their files."""
+    said = b""
     for task, title in (("fix-login", "log of tests"), (HOSTILE.replace("/", ""), "x")):
-        run(OFFLOAD, "put", "-t", task, "--title", title, env=environment(case), cwd=case.dir,
-            input=b"line\n" * 2000, check=False)  # fmt: skip
+        said += run(OFFLOAD, "put", "-t", task, "--title", title, env=environment(case), cwd=case.dir,
+                    input=b"line\n" * 2000, check=False).stdout  # fmt: skip
+    return re.findall(r"\(ref (\w+)\)", said.decode())
 
 
 @test
 def commands_options_words_and_tasks(case):
-    store(case)
+    refs = store(case)
     assert "search" in complete(case, "offload se")
     assert "--task" in complete(case, "offload list --ta")
     assert {"used", "size"} <= set(complete(case, "offload list --sort "))
     assert "fix-login" in complete(case, "offload task done fix")
+    assert {*refs, "tasks/"} <= set(complete(case, "offload show "))
+    for line in ("offload export tasks/", "offload export cache/ tasks/"):
+        assert "tasks/fix-login/" in complete(case, line), line
+
+
+@test
+def paths_of_a_mounted_tree(case):
+    with case.mount(SEAL_NEVER) as m:
+        m.make("cache/web/some page", b"x")
+        for place in ("cache/web/", m("cache/web/")):
+            assert f"{place}some page" in complete(case, f"offload show --dir {m.mnt} {place}so")
 
 
 @test(variants={"bash": in_bash, "fish": in_fish, "zsh": in_zsh}, timeout=120)
 def a_shell_completes(case, shell):
-    store(case)
+    ref, *_ = store(case)
     for line, word in (
         ("offload sea", "search"),
         ("offload list --categ", "--category"),
         ("offload task done fix", "fix-login"),
+        ("offload show " + ref[:7], ref),
+        ("offload export tasks/fix", "tasks/fix-login/"),
     ):
         found = [each.split()[-1] for each in shell(case, line) if each.strip()]
         assert word in found, f"{line}: {found}"

@@ -161,13 +161,12 @@ def pjdfstest(case, suite, where, report):
 ROUND = 50000
 
 
-def _exercise_round(m, case, ops, seed, files, require):
+def _exercise_round(m, case, ops, seed, files, arguments):
     """Each file has a program of its own and an image, with which it goes on in the next round."""
     running = [
         subprocess.Popen(
             [EXERCISE, "--ops", str(ops), "--seed", str(seed * files + number)]
-            + ["--image", case.path(f"image{number}")]
-            + (["--require", ",".join(require)] if require else [])
+            + ["--image", case.path(f"image{number}"), *arguments]
             + [m(f"cache/exercise/file{number}")],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -179,26 +178,28 @@ def _exercise_round(m, case, ops, seed, files, require):
 
 
 def exercise(
-    case, ops, seed, options=BUSY, rounds=2, require=(), files=1, progress=lambda done, rate: None
+    case, ops, seed, options=BUSY, rounds=2, arguments=(), files=1, progress=lambda done: True
 ):
     """
     Exercises files with `ops` operations in all, each by a process of its own, in `rounds` rounds,
-    between which the daemon is unmounted and killed in turn; progress(done, per second) hears of
-    each. The store must be without a fault afterwards.
+    between which the daemon is unmounted and killed in turn; progress(done) hears of each, and
+    tells whether to go on. `arguments` are more for the program. Returns how many operations were
+    done. The store must be without a fault afterwards.
     """
-    started = time.monotonic()
     each = max(ops // rounds // files, 1)
     with case.mount(*options) as m:
         os.makedirs(m("cache/exercise"))
         for number in range(rounds):
-            _exercise_round(m, case, each, seed * 1000000 + number, files, require)
-            done = each * files * (number + 1)
-            progress(done, done / (time.monotonic() - started))
+            _exercise_round(m, case, each, seed * 1000000 + number, files, arguments)
             m.crash() if number % 2 else m.remount()
+            done = each * files * (number + 1)
+            if not progress(done):
+                break
         # Whatever the daemon remembered is gone; each file is what its image is, once more.
-        _exercise_round(m, case, 1, seed, files, require)
+        _exercise_round(m, case, 1, seed, files, arguments)
         found = run(OFFLOAD, "verify", m.mnt, check=False)
         assert found.returncode == 0, (found.stdout + found.stderr).decode(errors="replace")
+    return done
 
 
 # --- stress-ng ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from suites import BUSY, EXERCISE, exercise
 from harness import Skip, main, test
 
 # What the file system must support; the rest is tried and left out where it does not.
-REQUIRED = ("direct", "copy", "fallocate", "punch", "seek", "zero")
+REQUIRED = ("--require", "direct,copy,fallocate,punch,seek,zero")
 
 
 @test(
@@ -22,7 +22,7 @@ def a_file_equals_its_image(case, variant):
     options, seed = variant
     if not os.access(EXERCISE, os.X_OK):
         raise Skip(f"there is no program at {EXERCISE}: set OFFLOADFS_EXERCISE")
-    exercise(case, 4000, seed, options, rounds=3, require=REQUIRED)
+    exercise(case, 4000, seed, options, rounds=3, arguments=REQUIRED)
 
 
 main()

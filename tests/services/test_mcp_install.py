@@ -82,7 +82,7 @@ def install(case, agent):
             assert place.said.endswith(f"the server offload:\n  {OFFLOAD} mcp\n"), place.said
             assert file.read_text() == printed
         assert entry_of(agent, file.read_text()) == [OFFLOAD, "mcp"], file.read_text()
-        assert "has it already" in place("install", agent, "--yes", *options)
+        assert "already has it" in place("install", agent, "--yes", *options)
         words = ["--task", "t", "--store", "/a b", "--agent", "x"]
         place("install", agent, "--yes", *options, *words)
         got = entry_of(agent, file.read_text())
@@ -92,7 +92,7 @@ def install(case, agent):
     place("uninstall", agent, "--yes", "--user")
     assert not place.file(agent).exists() and not place.file(agent, True).exists()
     assert os.path.isdir(place.project) and os.path.isdir(place.home)
-    assert "none of ours" in place("uninstall", agent, "--yes")
+    assert "no server of offload" in place("uninstall", agent, "--yes")
 
 
 @test(variants=NAMES)

@@ -207,10 +207,10 @@ Test(client_promotion, what_cannot_be_moved)
 	expect_refused(&keep, "cache", EINVAL, "as a whole");
 	expect_refused(&keep, "persistent", EINVAL, "as a whole");
 	expect_refused(&keep, "", EINVAL, "whole tree");
-	expect_refused(&keep, "refs", EINVAL, "no file or directory that can be moved");
-	expect_refused(&keep, "README.md", EINVAL, "no file or directory that can be moved");
-	expect_refused(&keep, ".offload/status.json", EINVAL, "no file or directory");
-	expect_refused(&keep, "cache/web/a:1-1", EINVAL, "no file or directory");
+	expect_refused(&keep, "refs", EINVAL, "cannot be moved: it is not a stored file");
+	expect_refused(&keep, "README.md", EINVAL, "cannot be moved: it is not a stored file");
+	expect_refused(&keep, ".offload/status.json", EINVAL, "not a stored file");
+	expect_refused(&keep, "cache/web/a:1-1", EINVAL, "not a stored file");
 }
 
 Test(client_promotion, tags_are_added)

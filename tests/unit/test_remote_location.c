@@ -101,7 +101,7 @@ Test(remote_location, the_environment)
 	cr_expect_str_eq(l.endpoint, "https://three.example");
 	cr_expect_str_eq(l.region, "r-3");
 	setenv("AWS_ENDPOINT_URL_S3", "two.example", 1);
-	expect_refusal("s3://b", "AWS_ENDPOINT_URL_S3 in the environment is no endpoint");
+	expect_refusal("s3://b", "AWS_ENDPOINT_URL_S3 in the environment is not an endpoint");
 }
 
 Test(remote_location, refusals)
@@ -135,17 +135,17 @@ Test(remote_location, refusals)
 		{ "s3://b?style=virtual&endpoint=http://127.0.0.1", "use style=path" },
 		{ "s3://b?style=virtual&endpoint=http://localhost", "not on this machine" },
 		{ "s3://b?endpoint=http://minio", "use https://" },
-		{ "s3://b?endpoint=ftp://h", "no endpoint" },
-		{ "s3://b?endpoint=h", "no endpoint" },
-		{ "s3://b?endpoint=https://", "no endpoint" },
-		{ "s3://b?endpoint=https://u:p%40h", "no endpoint" },
-		{ "s3://b?endpoint=https://h:0", "no endpoint" },
-		{ "s3://b?endpoint=https://h:", "no endpoint" },
-		{ "s3://b?endpoint=https://h:65536", "no endpoint" },
-		{ "s3://b?endpoint=https://[::1", "no endpoint" },
-		{ "s3://b?endpoint=https://[::1]x", "no endpoint" },
-		{ "s3://b?endpoint=https://h%23x", "no endpoint" },
-		{ "s3://b?endpoint=https://h/..", "no endpoint" },
+		{ "s3://b?endpoint=ftp://h", "not an endpoint" },
+		{ "s3://b?endpoint=h", "not an endpoint" },
+		{ "s3://b?endpoint=https://", "not an endpoint" },
+		{ "s3://b?endpoint=https://u:p%40h", "not an endpoint" },
+		{ "s3://b?endpoint=https://h:0", "not an endpoint" },
+		{ "s3://b?endpoint=https://h:", "not an endpoint" },
+		{ "s3://b?endpoint=https://h:65536", "not an endpoint" },
+		{ "s3://b?endpoint=https://[::1", "not an endpoint" },
+		{ "s3://b?endpoint=https://[::1]x", "not an endpoint" },
+		{ "s3://b?endpoint=https://h%23x", "not an endpoint" },
+		{ "s3://b?endpoint=https://h/..", "not an endpoint" },
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++)
@@ -158,6 +158,6 @@ Test(remote_location, a_secret_in_the_wrong_place_is_not_told)
 	cr_expect_null(strstr(err.text, "hidden"));
 	expect_refusal("s3://b?secret=hidden", "nothing else");
 	cr_expect_null(strstr(err.text, "hidden"));
-	expect_refusal("s3://b?endpoint=https://u:hidden@h", "no endpoint");
+	expect_refusal("s3://b?endpoint=https://u:hidden@h", "not an endpoint");
 	cr_expect_null(strstr(err.text, "hidden"));
 }

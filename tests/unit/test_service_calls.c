@@ -106,7 +106,7 @@ Test(service_calls, arguments_are_checked)
 	expect_refused("memory_fetch", json_pack("{s:s, s:i}", "memory_id", "x", "line_start", 0),
 		       EINVAL, "line_start must be a whole number from 1, not 0");
 	expect_refused("memory_fetch", json_pack("{s:s, s:i}", "memory_id", "x", "lines", 1),
-		       EINVAL, "there is no argument 'lines'; there are: memory_id, line_start");
+		       EINVAL, "unknown argument 'lines'; there are: memory_id, line_start");
 	expect_refused("memory_list", json_pack("{s:s}", "tier", "warm"), EINVAL,
 		       "tier must be working, long-term or archive, not \"warm\"");
 	expect_refused("memory_list", json_pack("{s:i}", "limit", 1001), EINVAL, "from 1 to 1000");

@@ -5,6 +5,8 @@ The build has a folder of its own, with the files of the commit and the archive 
 tools/bootstrap has put into subprojects/packagecache, and uses no network. What it needs are the
 Build-Depends of debian/control: apt-get build-dep ./ installs them. A commit that no tag names is
 version VERSION~gitTIME.COMMIT, which is older than VERSION and newer than the commits before it.
+Whoever distributes the packages sets DEBFULLNAME and DEBEMAIL, as for dch(1): they are then the
+maintainer.
 """
 import os
 import pathlib
@@ -15,6 +17,8 @@ import tempfile
 from common import CACHE, Failure, ROOT, export, git, quietly, say, version
 
 DISTRIBUTION = "unstable"
+BUILD = ("dpkg-buildpackage", "-b", "-us", "-uc")
+LINTIAN = ("lintian", "--fail-on", "error,warning", "--tag-display-limit", "0")
 # Of the system alone: another Python or compiler that comes first in PATH lacks what debian/control
 # asks for.
 ENVIRONMENT = {
@@ -50,6 +54,18 @@ def libfuse():
     return archive
 
 
+def set_maintainer(control):
+    """Whom the environment names is written into debian/control; returns who stands there."""
+    text = control.read_text()
+    (maintainer,) = re.findall(r"^Maintainer: (.+)$", text, re.M)
+    email = os.environ.get("DEBEMAIL")
+    if not email:
+        return maintainer
+    distributor = f"{os.environ.get('DEBFULLNAME', 'offloadfs packagers')} <{email}>"
+    control.write_text(text.replace(maintainer, distributor))
+    return distributor
+
+
 def lay_source(folder):
     """Makes the new folder a source that dpkg-buildpackage takes; returns its version."""
     archive = libfuse()
@@ -57,12 +73,13 @@ def lay_source(folder):
     cache = folder / CACHE.relative_to(ROOT)
     cache.mkdir()
     shutil.copy(archive, cache)
-    maintainer = re.search(r"^Maintainer: (.+)$", (folder / "debian/control").read_text(), re.M)
+    maintainer = set_maintainer(folder / "debian" / "control")
     number = package_version()
     (folder / "debian" / "changelog").write_text(
         f"offloadfs ({number}) {DISTRIBUTION}; urgency=medium\n\n"
-        f"  * Commit {git('rev-parse', 'HEAD')}; CHANGELOG.md says what is new.\n\n"
-        f" -- {maintainer.group(1)}  {git('log', '-1', '--format=%cD')}\n"
+        f"  * Commit {git('rev-parse', 'HEAD')}.\n"
+        "    CHANGELOG.md says what is new.\n\n"
+        f" -- {maintainer}  {git('log', '-1', '--format=%cD')}\n"
     )
     return number
 
@@ -76,14 +93,12 @@ def run(options):
     with tempfile.TemporaryDirectory(prefix="offloadfs-deb-") as place:
         source = pathlib.Path(place) / "offloadfs"
         number = lay_source(source)
-        missing = quietly("sh", "-c", "dpkg-checkbuilddeps 2>&1 || :", cwd=source, env=ENVIRONMENT).strip()
+        check = ("sh", "-c", "dpkg-checkbuilddeps 2>&1 || :")
+        missing = quietly(*check, cwd=source, env=ENVIRONMENT).strip()
         if missing:
             raise Failure(f"{missing.splitlines()[-1]}: sudo apt-get build-dep '{ROOT}'")
         say(f"building {number}; this may take minutes")
-        quietly(
-            "dpkg-buildpackage", "-b", "-us", "-uc", cwd=source,
-            env=ENVIRONMENT,
-        )
+        quietly(*BUILD, cwd=source, env=ENVIRONMENT)
         built = [file for file in pathlib.Path(place).iterdir() if file.is_file()]
         for file in built:
             shutil.copy(file, output)
@@ -92,5 +107,6 @@ def run(options):
             if not shutil.which("lintian"):
                 raise Failure("'lintian' is not installed: apt-get install lintian, or --no-lintian")
             changes = next(file for file in built if file.suffix == ".changes")
-            print(quietly("lintian", "--fail-on", "error", "--tag-display-limit", "0", changes), end="")
+            quietly(*LINTIAN, changes)
+            say("lintian has nothing against them")
     return 0

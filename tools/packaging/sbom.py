@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Writes what the programs of a build contain as SPDX 2.3 (JSON) to standard output."""
+"""Writes what the programs of a build contain as SPDX 2.3 (JSON) to standard output.
+
+It asks dpkg for what is from the system. SOURCE_DATE_EPOCH is the time of the document, if set.
+"""
 import datetime
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
+import time
+import uuid
 
-from common import ROOT, Failure, git, quietly
+from common import ROOT, Failure, quietly
 
 # Source package of Debian: name, license. What a build takes from the system is looked up here.
 SYSTEM = {
@@ -85,22 +92,26 @@ def contents(build):
 def run(options):
     if not (options.build / "build.ninja").is_file():
         raise Failure(f"'{options.build}' is not the directory of a build")
+    if not shutil.which("dpkg"):
+        raise Failure("'dpkg' is not installed: only Debian's packages can be told")
     project = json.loads(quietly("meson", "introspect", "--projectinfo", options.build))
-    commit = git("rev-parse", "HEAD")
     own = package("offloadfs", project["version"], "MIT", "NOASSERTION")
     packages = {p["SPDXID"]: p for p in contents(options.build)}
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", own["SPDXID"])]
     relations += [(own["SPDXID"], "CONTAINS", name) for name in packages]
-    seconds = int(git("log", "-1", "--format=%ct"))
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     made = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    created = made.strftime("%Y-%m-%dT%H:%M:%SZ")
+    name = f"offloadfs-{project['version']}"
+    said = json.dumps([created, name, *packages.values()])
     document = {
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
-        "name": f"offloadfs-{project['version']}",
-        "documentNamespace": f"urn:offloadfs:{project['version']}:{commit}",
+        "name": name,
+        "documentNamespace": uuid.uuid5(uuid.NAMESPACE_URL, said).urn,
         "creationInfo": {
-            "created": made.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "created": created,
             "creators": ["Tool: offloadfs-tools-package"],
         },
         "packages": [own, *packages.values()],

@@ -258,7 +258,7 @@ static int list(struct ofs_search *s)
 	if (dates.n)
 		qsort(dates.list, dates.n, sizeof(*dates.list), compare_dates);
 	for (size_t i = 0; i < dates.n && r == 0 && s->nhits < OFS_HITS_MAX; i++) {
-		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
+		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a = { 0 };
 
 		if (ofs_answer_load(s, dates.list[i].ino, NULL, &a) > 0 &&
 		    ofs_candidate_holds(s, &(struct ofs_candidate){ .files = { a }, .nfiles = 1 }))

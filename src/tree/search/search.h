@@ -135,7 +135,8 @@ bool ofs_search_is_late(const struct ofs_search *s);
 /*
  * Calls `fn` for the files of some tiers of a tree, as far as the query asks for these, the newest
  * first, until it gives something; it may be called for some that the filters do not admit.
- * -ECANCELED: there were more than `max`, or there was no time for all of them.
+ * -ECANCELED: there were more than `max`, or there was no time for all of them; the newest is given
+ * in any case.
  */
 int ofs_search_each_file(struct ofs_search *s, const struct ofs_root *root, enum ofs_tier first,
 			 enum ofs_tier last, size_t max,
@@ -143,7 +144,7 @@ int ofs_search_each_file(struct ofs_search *s, const struct ofs_root *root, enum
 
 /* ---- search_scan.c: the working tier, and what is not indexed yet */
 
-/* Looks for the words in the files, the newest first, as far as there is time. 0 or -errno. */
+/* Looks for the words in the newest file, and in older ones as far as there is time. 0 or -errno. */
 int ofs_search_scan(struct ofs_search *s);
 
 /* ---- fusion.c: what was found by words, and by meaning */
