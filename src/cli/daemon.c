@@ -254,8 +254,9 @@ int ofs_daemon_end(const char *store, const char *mountpoint, struct ofs_error *
 		}
 		if (ofs_clock_monotonic() > give_up)
 			return ofs_error_set(err, ETIMEDOUT,
-					     "unmounted, but the daemon still has not closed the "
-					     "store '%s' after a minute",
+					     "unmounted, but after a minute the daemon still has "
+					     "not closed the store '%s': another mount namespace "
+					     "may have the mount; SIGTERM ends the daemon",
 					     store);
 	}
 }
