@@ -62,7 +62,7 @@ static const char tokens[] =
 	"{tokens.pointers}, read back {tokens.read}\n";
 
 static const char row_form[] =
-	"{name|-}: {offloaded} tokens kept out by {results:result}; pointers {pointers}, read back "
+	"{name|-}: {offloaded:token} kept out by {results:result}; pointers {pointers}, read back "
 	"{read}; saved {saved}\n";
 
 static json_int_t number(const json_t *status, const char *part, const char *key)

@@ -128,13 +128,17 @@ def main():
             _write_json(options.json, results)
 
 
+def _sentence(text):
+    return text[0].upper() + text[1:]
+
+
 def _parser():
     parser = argparse.ArgumentParser(
-        prog="bench", description="Measures offloadfs. docs/BENCHMARKS.md tells how to read it."
+        prog="bench", description="Measures offloadfs. docs/BENCHMARKS.md says how to read it."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in [*BENCHMARKS, "all"]:
-        command = commands.add_parser(name, help=HELP[name], description=HELP[name].capitalize())
+        command = commands.add_parser(name, help=HELP[name], description=_sentence(HELP[name]))
         command.add_argument("--json", metavar="FILE", help="write all figures there as well")
         command.add_argument(
             "--rest",
@@ -149,7 +153,7 @@ def _parser():
             )
         else:
             BENCHMARKS[name].add_arguments(command)
-    command = commands.add_parser("plot", help=plot.HELP, description=plot.HELP.capitalize())
+    command = commands.add_parser("plot", help=plot.HELP, description=_sentence(plot.HELP))
     plot.add_arguments(command)
     return parser
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the suites of others do not look at, and where docs/POSIX.md tells of a departure."""
+"""What other suites leave out, and the departures that docs/POSIX.md lists."""
 import ctypes
 import errno
 import fcntl

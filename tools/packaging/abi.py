@@ -60,7 +60,7 @@ def run(options):
     difference = "".join(difflib.unified_diff(written, lines, "written down", "present"))
     if difference:
         raise Failure(
-            f"the interface is another one:\n{difference}docs/STABILITY.md tells what may change; "
+            f"the interface is another one:\n{difference}docs/STABILITY.md says what may change; "
             "'tools/package abi --write' writes it down"
         )
     say("the interface is the one that is written down")

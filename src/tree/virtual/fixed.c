@@ -57,9 +57,8 @@ static const char readme_before[] =
 
 static const char readme_after[] =
 	".\n"
-	"Then they are removed when room is short, or some days later (offload show REF says when), but not while anything of\n"
-	"their task is used. Reading renews them. The ref of a removed file says \"Key has expired\"; REF:info then says what\n"
-	"it was.\n"
+	"Then they are removed when room is short, or some days later (offload show REF says when); not while anything of their\n"
+	"task is used. Reading renews them. The ref of a removed file says \"Key has expired\"; REF:info says what it was.\n"
 	"\n"
 	"## Keep, store, look up\n"
 	"    mv cache/web/FILE persistent/        keep it (refs stay valid; views/by-task/ still has it)\n"
