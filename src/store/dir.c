@@ -5,7 +5,10 @@
 
 struct ofs_dir *ofs_dir_create(void)
 {
-	return ofs_alloc(sizeof(struct ofs_dir));
+	struct ofs_dir *d = ofs_alloc(sizeof(*d));
+
+	d->listed = UINT64_MAX;
+	return d;
 }
 
 void ofs_dir_destroy(struct ofs_dir *d)
@@ -129,6 +132,11 @@ void ofs_dir_sort(struct ofs_dir *d)
 size_t ofs_dir_seek(const struct ofs_dir *d, uint64_t cookie)
 {
 	return OFS_BISECT(i, d->norder, d->order[i].cookie <= cookie);
+}
+
+void ofs_dir_begin(struct ofs_dir *d)
+{
+	d->listed = d->norder ? d->order[d->norder - 1].cookie : 0;
 }
 
 static void dir_order_compact(struct ofs_dir *d)

@@ -38,6 +38,7 @@ struct ofs_dir {
 	struct ofs_dir_slot *order; /* by cookie */
 	size_t norder;
 	size_t cap_order;
+	uint64_t listed; /* listings that have begun end with this cookie */
 	struct ofs_removed *removed;
 	uint64_t epoch; /* of the last change of any entry */
 };
@@ -67,6 +68,9 @@ void ofs_dir_remove(struct ofs_dir *d, struct ofs_dirent *e, uint64_t epoch);
 
 /* The place in `order` of the first slot with a cookie above `cookie`. */
 size_t ofs_dir_seek(const struct ofs_dir *d, uint64_t cookie);
+
+/* A listing begins: this one, and those under way, end with the entry that is the last one now. */
+void ofs_dir_begin(struct ofs_dir *d);
 
 /* Forgets the removed names that a checkpoint has committed. */
 void ofs_dir_committed(struct ofs_dir *d, uint64_t epoch);

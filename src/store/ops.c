@@ -488,6 +488,7 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t ino, uint64_t cookie, bool p
 		      ofs_store_readdir_fn fn, void *arg)
 {
 	struct ofs_inode *dir, *n;
+	size_t end;
 	int r;
 
 	OFS_LOCKED(&s->lock);
@@ -495,7 +496,10 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t ino, uint64_t cookie, bool p
 	r = ofs_store_dir(s, ino, &dir);
 	if (r < 0)
 		return r;
-	for (size_t i = ofs_dir_seek(dir->dir, cookie); i < dir->dir->norder; i++) {
+	if (cookie < OFS_COOKIE_MIN)
+		ofs_dir_begin(dir->dir);
+	end = ofs_dir_seek(dir->dir, dir->dir->listed);
+	for (size_t i = ofs_dir_seek(dir->dir, cookie); i < end; i++) {
 		const struct ofs_dirent *e = dir->dir->order[i].entry;
 		struct ofs_attr attr;
 

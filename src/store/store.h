@@ -245,6 +245,8 @@ ssize_t ofs_store_readlink(struct ofs_store *s, uint64_t ino, char *buf, size_t 
 
 /*
  * Entries with a cookie above `cookie`, in order of cookie; cookies are at least OFS_COOKIE_MIN.
+ * Those added after the last call with a lower one are left out: a reader who renames what it
+ * meets, which gives it a new cookie, comes to an end.
  * With `plus` attributes are whole and each entry taken carries a reference; else ino and type bits
  * alone.
  */

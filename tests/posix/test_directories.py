@@ -159,6 +159,18 @@ def what_is_replaced_is_always_listed_once(case):
 
 
 @test(timeout=120)
+def a_reader_who_renames_what_it_meets_comes_to_an_end(case):
+    with case.mount() as m:
+        folder, steady = populated(m, "cache/many")
+        with os.scandir(folder) as entries:
+            for count, entry in enumerate(entries, 1):
+                assert count <= 2 * STEADY, "the listing has no end"
+                os.rename(entry.path, os.path.join(folder, "beside"))
+                os.rename(os.path.join(folder, "beside"), entry.path)
+        assert sorted(os.listdir(folder)) == sorted(steady)
+
+
+@test(timeout=120)
 def a_tree_is_removed_while_it_is_read(case):
     with case.mount("seal_delay=0") as m:
         folder, _ = populated(m, "cache/many")

@@ -394,9 +394,9 @@ Test(remote_s3, outcomes_of_list)
 	cr_expect_str_eq(ofs_buf_str(&out), "stop=1 ");
 	cr_expect(request_has("GET /b?list-type=2&prefix=p%2Fq%2F HTTP"));
 	expect(list, LIST(ITEM("p/q/b", 1) ITEM("p/q/a", 1) LAST), -EREMOTEIO, "in order");
-	expect(list, LIST(ITEM("p/x", 1) LAST), -EREMOTEIO, "no list");
-	expect(list, LIST(""), -EREMOTEIO, "no list");
-	expect(list, OK "<html>", -EREMOTEIO, "no list");
+	expect(list, LIST(ITEM("p/x", 1) LAST), -EREMOTEIO, "not a list");
+	expect(list, LIST(""), -EREMOTEIO, "not a list");
+	expect(list, OK "<html>", -EREMOTEIO, "not a list");
 	expect(list, ANSWER("200 OK", LENGTH(500)) "<ListBucketResult>", -EAGAIN, "LIST");
 	expect(list, REFUSAL("404 No", "NoSuchBucket", "m"), -EREMOTEIO, "NoSuchBucket");
 	expect(list, REFUSAL("403 No", "AccessDenied", "m"), -EACCES, "AccessDenied");
@@ -435,7 +435,7 @@ Test(remote_s3, removing_several)
 	       -EREMOTEIO, "p/q/a: Other");
 	expect(delete_two, OK "<Error><Code>SlowDown</Code><Message>m</Message></Error>", -EAGAIN,
 	       "refuses a part of DELETE of 2 keys: SlowDown: m");
-	expect(delete_two, OK "<html/>", -EREMOTEIO, "no result");
+	expect(delete_two, OK "<html/>", -EREMOTEIO, "not a result");
 	expect(delete_two, REFUSAL("500 No", "InternalError", "m"), -EAGAIN, "InternalError");
 }
 

@@ -34,6 +34,8 @@ def quietly(*command, **options):
 
 def git(*command):
     """Runs git in the project; returns what it prints."""
+    if not (ROOT / ".git").exists():
+        raise Failure(f"'{ROOT}' is not a git checkout: its commit is what is packed")
     return quietly("git", "-C", ROOT, *command).strip()
 
 

@@ -34,7 +34,7 @@ def arguments(parser):
         "-o", "--output", metavar="DIR", default=ROOT / "build-deb", type=pathlib.Path,
         help="where the packages are put (build-deb)",
     )
-    parser.add_argument("--no-lintian", action="store_true", help="do not have lintian look at them")
+    parser.add_argument("--no-lintian", action="store_true", help="without a look of lintian's")
 
 
 def package_version():
@@ -105,7 +105,7 @@ def run(options):
             say(f"made {output / file.name}")
         if not options.no_lintian:
             if not shutil.which("lintian"):
-                raise Failure("'lintian' is not installed: apt-get install lintian, or --no-lintian")
+                raise Failure("'lintian' is not installed: apt-get install it, or --no-lintian")
             changes = next(file for file in built if file.suffix == ".changes")
             quietly(*LINTIAN, changes)
             say("lintian has nothing against them")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the source archive, and builds and tests it without a network.
+"""Makes the source archive, builds it without a network, and tests it.
 
 It has the files of the commit that is checked out, and the archive of libfuse that tools/bootstrap
 has put into subprojects/packagecache. The same commit makes the same bytes.
@@ -36,12 +36,12 @@ def make(output):
 
 def run(options):
     archive, name = make(options.output)
-    say("building and testing it without a network, which takes minutes")
+    say("building it without a network and testing it, which takes minutes")
     with tempfile.TemporaryDirectory(prefix="offloadfs-dist-") as place:
         quietly("tar", "-xf", archive, "-C", place)
-        source, alone = pathlib.Path(place, name), ("unshare", "--map-root-user", "--net")
-        quietly(*alone, "tools/build", cwd=source)
+        source = pathlib.Path(place, name)
+        quietly("unshare", "--map-root-user", "--net", "tools/build", cwd=source)
         suites = [f"--suite={suite}" for suite in SUITES]
-        quietly(*alone, "meson", "test", "-C", "build", "--no-rebuild", *suites, cwd=source)
+        quietly("meson", "test", "-C", "build", "--no-rebuild", *suites, cwd=source)
     say(f"made {archive}")
     return 0
