@@ -95,7 +95,7 @@ struct ofs_quantity_text ofs_quantity_show(const struct ofs_quantity *q, uint64_
 	uint64_t factor = 1;
 	const char *suffix = "";
 
-	for (int i = 0; unit->suffixes[i].text && n % unit->suffixes[i].factor == 0; i++) {
+	for (int i = 0; n && unit->suffixes[i].text && n % unit->suffixes[i].factor == 0; i++) {
 		factor = unit->suffixes[i].factor;
 		suffix = unit->suffixes[i].text;
 	}
