@@ -133,6 +133,8 @@ def refs_live_again_after_the_task_has_ended(case, mounted):
         ref = xattr(m("tasks/T/shell/log"), "ref")
         t = Tool(case)
         t("export", "--task", "T", archive)
+        # A tombstone has the SHA-256 of what was sealed.
+        m.wait_sealed(m("tasks/T/sparse"))
         t("task", "done", "--drop-all", "T")
         with raises(errno.EKEYEXPIRED):
             os.stat(m("refs", ref))
