@@ -267,7 +267,7 @@ fail:
 
 static int take(int fd, bool remote, struct ofs_error *err, struct ofs_listener *ret)
 {
-	struct ofs_listener l = { .fd = fd };
+	struct ofs_listener l = { .fd = fd, .inherited = true };
 	union address a = { 0 };
 	struct sockaddr_un name = { 0 };
 	socklen_t len = sizeof(a), name_len = sizeof(name);

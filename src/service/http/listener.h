@@ -14,6 +14,7 @@ struct ofs_listener {
 	int fd;
 	char *path; /* of a Unix socket; NULL: it is TCP */
 	bool made; /* the path is ours to remove */
+	bool inherited; /* a service manager has it, too */
 	uint64_t inode; /* of what was made */
 	char *address; /* "127.0.0.1:8377", of TCP */
 	char *hosts[OFS_LISTENER_HOSTS + 1]; /* the names that Host may have, up to NULL */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "service/http/events.h"
@@ -266,20 +267,25 @@ bool ofs_server_destroy(struct ofs_server *s)
 
 	atomic_store(&s->transactions.ending, true);
 	for (size_t i = 0; i < s->options.n_listeners; i++) {
+		const struct ofs_listener *l = &s->options.listeners[i];
+
 		if (s->ears[i].daemon)
 			ofs_mhd.quiesce_daemon(s->ears[i].daemon);
-		/* Of one that was handed over, who has it listens on, for the next server. */
-		ofs_cleanup_close(&s->options.listeners[i].fd);
-		s->options.listeners[i].fd = -1;
+		/* It stays open, as libmicrohttpd's thread may just be letting go of it. */
+		if (!l->inherited)
+			shutdown(l->fd, SHUT_RDWR);
 	}
 	if (s->site.events)
 		ofs_events_end(s->site.events);
 	wait_for_requests(s);
 	/* All jobs are done or were answered for: no connection is suspended any more. */
 	ofs_pool_destroy(s->transactions.pool);
-	for (size_t i = 0; i < s->options.n_listeners; i++)
+	for (size_t i = 0; i < s->options.n_listeners; i++) {
 		if (s->ears[i].daemon)
 			ofs_mhd.stop_daemon(s->ears[i].daemon);
+		ofs_cleanup_close(&s->options.listeners[i].fd);
+		s->options.listeners[i].fd = -1;
+	}
 	clean = atomic_load(&s->transactions.jobs) == 0;
 	if (!clean)
 		return false;
