@@ -300,17 +300,25 @@ int ofs_index_end(struct ofs_index *ix, int r)
 
 /* ---- size on disk */
 
-/* Pages that deletions left free go back to the filesystem once they are a quarter of the file. */
+#define INCREMENTAL 2 /* as PRAGMA auto_vacuum tells it */
+
+/*
+ * Pages that deletions left free go back to the filesystem once they are a quarter of the file. The
+ * mode FULL does that with the commit that sets it, in linear time; incremental_vacuum searches the
+ * list of free pages for each page that it moves or drops. A crash may leave that mode behind.
+ */
 static int index_shrink(struct ofs_index *ix)
 {
-	int64_t pages, unused;
+	int64_t pages, unused, mode;
 	int r = ofs_db_number(&ix->db, "PRAGMA page_count", &pages);
 
 	if (r == 0)
 		r = ofs_db_number(&ix->db, "PRAGMA freelist_count", &unused);
-	if (r < 0 || unused < pages / 4)
+	if (r == 0)
+		r = ofs_db_number(&ix->db, "PRAGMA auto_vacuum", &mode);
+	if (r < 0 || (unused < pages / 4 && mode == INCREMENTAL))
 		return r;
-	return ofs_db_exec(&ix->db, "PRAGMA incremental_vacuum");
+	return ofs_db_exec(&ix->db, "PRAGMA auto_vacuum = FULL; PRAGMA auto_vacuum = INCREMENTAL");
 }
 
 int ofs_index_checkpoint(struct ofs_index *ix)
