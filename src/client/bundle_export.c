@@ -12,6 +12,7 @@
 #include "io/path.h"
 
 #define PREFIX "user.offload."
+#define EXPORT_BLOCK ((int64_t)256 << 10)
 #define EXPORT_PIECE ((size_t)256 << 10)
 /* What is not longer is read once; longer content is hashed first, unless its hash is known. */
 #define EXPORT_WHOLE ((uint64_t)4 << 20)
@@ -342,36 +343,38 @@ int ofs_bundle_hash(struct ofs_backend *b, const char *path, char ret[65])
 	return r;
 }
 
-/* Where the file has data; none: all of it, or nobody knows. */
+/*
+ * Where the file has data; none: all of it, or nobody knows. In whole blocks, as the tree tells it of
+ * sealed files, so that an archive does not depend on what is sealed.
+ */
 static struct ofs_stretch *map_data(struct exporting *x, ofs_handle h, uint64_t size, size_t *ret_n)
 {
 	struct ofs_stretch *list = NULL;
-	size_t cap = 0;
-	uint64_t off = 0;
+	size_t n = 0, cap = 0;
+	uint64_t end = 0;
 
-	*ret_n = 0;
-	while (off < size) {
-		int64_t from = x->b->ops->seek(x->b, h, off, SEEK_DATA), to;
+	while (end < size) {
+		int64_t from = x->b->ops->seek(x->b, h, end, SEEK_DATA), to;
 
 		if (from < 0 && from != -ENXIO)
 			break;
 		/* An empty one at the end: all before it is a hole. */
 		to = from < 0 ? (int64_t)size : x->b->ops->seek(x->b, h, (uint64_t)from, SEEK_HOLE);
-		if (from < 0)
-			from = to;
+		from = from < 0 ? to : from - from % EXPORT_BLOCK;
 		if (to < from || (uint64_t)to > size)
 			break;
-		if (from == 0 && (uint64_t)to == size)
-			return list;
-		*ofs_append(list, *ret_n, cap) =
-			(struct ofs_stretch){ (uint64_t)from, (uint64_t)(to - from) };
-		off = (uint64_t)to;
+		if (!n || (uint64_t)from > end)
+			*ofs_append(list, n, cap) = (struct ofs_stretch){ .off = (uint64_t)from };
+		to += (EXPORT_BLOCK - to % EXPORT_BLOCK) % EXPORT_BLOCK;
+		end = OFS_MIN((uint64_t)to, size);
+		list[n - 1].len = end - list[n - 1].off;
 	}
-	if (off < size) {
+	if (end < size || (n == 1 && list[0].len == size)) {
 		free(list);
 		list = NULL;
-		*ret_n = 0;
+		n = 0;
 	}
+	*ret_n = n;
 	return list;
 }
 

@@ -247,7 +247,7 @@ def tar_unpacks_it_and_the_same_memory_makes_the_same_bytes(case):
         t, first = Tool(case), case.path("1.tar.zst")
         t("export", first)
         t.refuses("export", first, saying="exists")
-        m.wait_sealed(m("tasks/T/shell/log"))
+        m.wait_sealed(m("tasks/T/shell/log"), m("tasks/T/sparse"))
         m.remount()
         t("export", "--force", case.path("2.tar.zst"))
         t("export", "cache", "tasks/T/", "persistent/found", "archive", case.path("3.tar.zst"))
