@@ -344,8 +344,8 @@ int ofs_bundle_hash(struct ofs_backend *b, const char *path, char ret[65])
 }
 
 /*
- * Where the file has data; none: all of it, or nobody knows. In whole blocks, as the tree tells it of
- * sealed files, so that an archive does not depend on what is sealed.
+ * Where the file has data; none: all of it, or nobody knows. In whole blocks, as the tree tells it
+ * of sealed files, so that an archive does not depend on what is sealed.
  */
 static struct ofs_stretch *map_data(struct exporting *x, ofs_handle h, uint64_t size, size_t *ret_n)
 {

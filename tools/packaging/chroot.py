@@ -59,20 +59,10 @@ class Chroot:
 
     def run(self, *command, user="root", cwd="/", env=(), input=""):
         """Runs a command in the system; returns what it prints, errors included."""
-        words = [str(word) for word in command]
-        inside = ("sh", "-c", 'cd "$0" && exec "$@"', cwd, *words)
-        done = subprocess.run(
-            [*self.enter, f"--userspec={user}", self.root, *inside],
-            env={**ENVIRONMENT, "HOME": home(user), "USER": user, **dict(env)},
-            input=input,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        if done.returncode != 0:
-            raise Failure(f"{done.stdout}\n'{' '.join(words)}' failed ({done.returncode})")
-        return done.stdout
+        inside = ("sh", "-c", 'cd "$0" && exec "$@"', cwd, *command)
+        environment = {**ENVIRONMENT, "HOME": home(user), "USER": user, **dict(env)}
+        enter = (*self.enter, f"--userspec={user}", self.root)
+        return quietly(*enter, *inside, env=environment, input=input)
 
     def apt(self, *words):
         return self.run("apt-get", "-q", "-y", *words)

@@ -16,11 +16,11 @@ def say(text):
     print(f"package: {text}", flush=True)
 
 
-def quietly(*command, **options):
+def quietly(*command, input="", **options):
     """Runs a command, whose output is shown only when it fails; returns that output."""
     done = subprocess.run(
         [str(word) for word in command],
-        stdin=subprocess.DEVNULL,
+        input=input,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -144,7 +144,7 @@ int ofs_search_each_file(struct ofs_search *s, const struct ofs_root *root, enum
 
 /* ---- search_scan.c: the working tier, and what is not indexed yet */
 
-/* Looks for the words in the newest file, and in older ones as far as there is time. 0 or -errno. */
+/* Looks for the words in the newest file, and in older ones while there is time. 0 or -errno. */
 int ofs_search_scan(struct ofs_search *s);
 
 /* ---- fusion.c: what was found by words, and by meaning */
