@@ -4,7 +4,7 @@
 #include "embed/remote.h"
 #include "embed/static_model.h"
 
-/* One of the two is there. */
+/* Exactly one of the two is set. */
 struct ofs_embedder {
 	struct ofs_static_model *model;
 	struct ofs_remote *remote;

@@ -11,9 +11,9 @@ struct walk {
 	const struct ofs_pretokenizer_rules *rules;
 	ofs_pretoken_fn fn;
 	void *arg;
-	struct ofs_buf word; /* so far */
-	size_t chars; /* in it */
-	int ended; /* what fn() has returned */
+	struct ofs_buf word; /* the current word, so far */
+	size_t chars; /* characters in `word` */
+	int ended; /* nonzero once fn() has returned that */
 };
 
 static void walk_finish(struct walk *w)

@@ -11,12 +11,12 @@
 #include "embed/vector.h"
 #include "io/endpoint.h"
 
-/* Of a request. */
+/* Limits of a request. */
 #define BATCH_TEXTS 64
 #define BATCH_BYTES ((size_t)256 << 10)
-/* Of a text: models take no more than some thousand tokens, and some refuse what is longer. */
+/* Bytes of a text: models take at most a few thousand tokens, and some refuse longer texts. */
 #define TEXT_MAX ((size_t)16 << 10)
-/* Of an answer: as many of the longest vectors, in digits. */
+/* Bytes of an answer: enough for BATCH_TEXTS of the longest vectors, written in decimal. */
 #define ANSWER_MAX ((size_t)8 << 20)
 
 struct ofs_remote {
@@ -26,7 +26,7 @@ struct ofs_remote {
 	char *model;
 	int64_t timeout; /* nanoseconds; 0: none */
 	const atomic_bool *cancel;
-	atomic_uint dims; /* 0: not known yet */
+	atomic_uint dims; /* 0: not yet known */
 };
 
 static void cleanup_json(json_t **json)
@@ -73,7 +73,7 @@ int ofs_remote_open(const struct ofs_embed_settings *s, struct ofs_error *err,
 	remote->timeout = s->timeout;
 	remote->cancel = s->cancel;
 	atomic_init(&remote->dims, s->dims);
-	/* Only to have URL and key checked now. */
+	/* Opened only to check the URL and the key now. */
 	r = open_endpoint(remote, 0, err, &endpoint);
 	if (r < 0) {
 		ofs_remote_close(remote);
@@ -107,10 +107,10 @@ unsigned int ofs_remote_dims(const struct ofs_remote *remote)
 
 /* ---- a request */
 
-/* Texts that are asked about together. */
+/* Texts that one request asks about. */
 struct batch {
 	json_t *input;
-	size_t texts[BATCH_TEXTS]; /* which these are */
+	size_t texts[BATCH_TEXTS]; /* their positions among the caller's texts */
 	size_t n;
 	size_t bytes;
 };
@@ -120,7 +120,7 @@ static void batch_finish(struct batch *b)
 	json_decref(b->input);
 }
 
-/* The start of a text as UTF-8, with U+FFFD for each invalid byte and a space for NUL. */
+/* Appends the start of a text as UTF-8, with U+FFFD for each invalid byte and a space for NUL. */
 static void clean(const struct ofs_embed_text *text, struct ofs_buf *ret)
 {
 	const unsigned char *p = (const unsigned char *)text->text;
@@ -130,7 +130,7 @@ static void clean(const struct ofs_embed_text *text, struct ofs_buf *ret)
 		int n = ofs_text_utf8(p + i, len - i);
 
 		if (n < 0 && len < text->len)
-			return; /* it is cut here */
+			return; /* a character is cut off by TEXT_MAX */
 		if (n <= 0)
 			ofs_buf_append_str(ret, "\xef\xbf\xbd");
 		else
@@ -139,7 +139,7 @@ static void clean(const struct ofs_embed_text *text, struct ofs_buf *ret)
 	}
 }
 
-/* Many servers refuse a request with an empty text. */
+/* Blank texts are not sent: many servers refuse a request that contains an empty one. */
 static bool is_blank(const struct ofs_buf *text)
 {
 	for (size_t i = 0; i < text->len; i++)
@@ -148,7 +148,7 @@ static bool is_blank(const struct ofs_buf *text)
 	return true;
 }
 
-/* Takes texts from *next on, as many as may be asked about together. */
+/* Adds texts from *next on, as many as fit into one request, and advances *next. */
 static void fill(struct batch *b, const struct ofs_embed_text texts[], size_t n, size_t *next)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -169,12 +169,12 @@ static void fill(struct batch *b, const struct ofs_embed_text texts[], size_t n,
 
 /* ---- an answer */
 
-/* Those of a request that are under way, and what has come of them. */
+/* One call of ofs_remote_embed(): its requests and their results. */
 struct asking {
 	struct ofs_remote *remote;
 	struct ofs_endpoint *endpoint;
 	size_t n; /* texts */
-	struct ofs_buf vectors; /* of all texts, or empty while their length is not known */
+	struct ofs_buf vectors; /* of all texts; empty until the dimension is known */
 	struct ofs_error *err;
 };
 
@@ -189,7 +189,7 @@ static int refuse(const struct asking *a, const char *what)
 	return ofs_endpoint_fail(a->endpoint, EBADMSG, what, NULL, a->err);
 }
 
-/* Vectors are as long as the first one that any thread was answered with. */
+/* All vectors must have the dimension of the first one that any thread received. */
 static int check_dims(struct asking *a, size_t found)
 {
 	unsigned int known = 0;
@@ -237,7 +237,7 @@ static int take_vector(struct asking *a, size_t text, const json_t *embedding)
 	return 0;
 }
 
-/* Vectors come in any order, each with its text's number. */
+/* Vectors may come in any order, each with the index of its text. */
 static int read_answer(struct asking *a, const struct batch *b, const struct ofs_buf *body)
 {
 	json_error_t error;
@@ -289,7 +289,7 @@ static int ask(struct asking *a, struct batch *b)
 	return r < 0 ? r : read_answer(a, b, &answer);
 }
 
-/* What is left of the shorter time, 0: there is no limit. */
+/* The nanoseconds until the deadline or the timeout, whichever is sooner; 0: no limit. */
 static int64_t time_left(const struct ofs_remote *remote, int64_t deadline)
 {
 	int64_t left = deadline ? OFS_MAX(deadline - ofs_clock_monotonic(), 1) : 0;
@@ -312,7 +312,7 @@ int ofs_remote_embed(struct ofs_remote *remote, const struct ofs_embed_text text
 	}
 	if (r < 0)
 		return r;
-	/* All were blank. */
+	/* All texts were blank, so no request has sized the vectors. */
 	if (!a.vectors.len && ofs_remote_dims(remote) && n)
 		check_dims(&a, ofs_remote_dims(remote));
 	ofs_buf_append(ret, a.vectors.data, a.vectors.len);

@@ -17,37 +17,37 @@
 #define TOKENIZER_FILE "tokenizer.json"
 
 #define TOKENIZER_MAX ((size_t)64 << 20)
-/* Of the numbers, the id depends on so many samples of so many bytes. */
+/* Number and bytes of the samples of the tensors' data that enter the id. */
 #define SAMPLES 64
 #define SAMPLE_SIZE ((size_t)4096)
-/* Bytes of the hash that the id shows. */
+/* Bytes of the hash shown in the id. */
 #define ID_HASH_SIZE 16
 #define ID_SIZE 64
 
 struct ofs_static_model {
 	struct ofs_tokenizer *tokenizer;
 	struct ofs_tensor vectors;
-	struct ofs_tensor weights; /* of the tokens; no data: all are 1 */
-	struct ofs_tensor mapping; /* of the tokens to rows of vectors; no data: their ids are it */
+	struct ofs_tensor weights; /* one per token; no data: all are 1 */
+	struct ofs_tensor mapping; /* token id to row of `vectors`; no data: the id is the row */
 	char id[ID_SIZE];
 
-	/* Of a model from files: */
-	char *path; /* of the tensors, as shown */
-	int fd; /* -1: it is not from files */
-	void *map; /* MAP_FAILED: likewise */
+	/* For a model opened from files: */
+	char *path; /* of the tensors, made printable for messages */
+	int fd; /* of the tensors; -1: the content is the caller's */
+	void *map; /* the mapped tensors; MAP_FAILED: none */
 	size_t size;
 	struct timespec modified;
 };
 
 /* ---- content */
 
-/* "'NAME': WHAT", -EBADMSG. */
+/* Sets the error to "'NAME': WHAT" and returns -EBADMSG. */
 static int fail(const char *name, const char *what, struct ofs_error *err)
 {
 	return ofs_error_set(err, EBADMSG, "'%s': %s", name, what);
 }
 
-/* 0 or -EBADMSG; a tensor that is missing is left alone. */
+/* Returns 0 or -EBADMSG. If the tensor is missing, returns 0 and leaves *ret unchanged. */
 static int find_tensor(const struct ofs_tensors *t, const char *tensor, size_t dimensions,
 		       struct ofs_error *err, struct ofs_tensor *ret)
 {
@@ -78,7 +78,7 @@ static int read_tensors(struct ofs_static_model *m, const struct ofs_tensors *t,
 	return 0;
 }
 
-/* Each token must have its vector. */
+/* Checks that each token has a vector. */
 static int check_tokens(const struct ofs_static_model *m, const char *name, struct ofs_error *err)
 {
 	size_t tokens = ofs_tokenizer_size(m->tokenizer);
@@ -104,8 +104,8 @@ static int check_tokens(const struct ofs_static_model *m, const char *name, stru
 }
 
 /*
- * The tokenizer, the description of the tensors and samples of them: to read all at each start
- * would take as long as the rest of it a hundred times.
+ * Hashes the tokenizer, the tensors' header and samples of their data. Reading all of the data
+ * would make each start about a hundred times slower.
  */
 static int make_id(struct ofs_static_model *m, const uint8_t *tensors, size_t len, size_t head,
 		   const void *tokenizer, size_t tokenizer_len)
@@ -180,7 +180,7 @@ int ofs_static_model_create(const void *tensors, size_t tensors_len, const void 
 
 /* ---- files */
 
-/* A regular file, or none: a FIFO does not hold us up. */
+/* Opens a regular file; O_NONBLOCK, so that a FIFO does not block. Returns a descriptor. */
 static int open_file(const char *directory, const char *name, struct ofs_error *err,
 		     struct stat *ret_stat)
 {
@@ -269,7 +269,7 @@ unsigned int ofs_static_model_dims(const struct ofs_static_model *m)
 
 /* ---- texts */
 
-/* Reading pages that a file does not have any more would end the program. */
+/* If the file was truncated, reading the mapping beyond its end would kill the process (SIGBUS). */
 static int check_unchanged(const struct ofs_static_model *m, struct ofs_error *err)
 {
 	struct stat st;
@@ -297,7 +297,7 @@ static void embed_text(const struct ofs_static_model *m, const struct ofs_embed_
 		float weight = m->weights.data ? ofs_tensor_float(&m->weights, ids[i]) : 1;
 		int64_t row = m->mapping.data ? ofs_tensor_integer(&m->mapping, ids[i]) : ids[i];
 
-		/* Checked before, but the file may have been written to. */
+		/* Checked on opening, but the file may have been overwritten since. */
 		if (row >= 0 && (uint64_t)row < m->vectors.rows)
 			ofs_tensor_add_row(&m->vectors, (size_t)row, weight, sums);
 	}

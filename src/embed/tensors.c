@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-#define LENGTH_SIZE 8 /* of the number before the description */
+#define LENGTH_SIZE 8 /* bytes of the number before the header */
 #define DESCRIPTION_MAX ((uint64_t)1 << 20)
 
 static const struct {
@@ -21,9 +21,9 @@ static const struct {
 struct ofs_tensors {
 	json_t *description;
 	char *name;
-	const uint8_t *data; /* after the description */
-	size_t size; /* of that */
-	size_t head;
+	const uint8_t *data; /* what follows the header */
+	size_t size; /* of `data`, in bytes */
+	size_t head; /* bytes before `data` */
 };
 
 int ofs_tensors_create(const void *file, size_t size, const char *name, struct ofs_error *err,
@@ -80,7 +80,7 @@ size_t ofs_tensors_head(const struct ofs_tensors *t)
 
 /* ---- looking for a tensor */
 
-/* The element as a size; 0: it is none, or it is 0. */
+/* The element as a size; 0 if it is not a positive integer. */
 static size_t size_at(const json_t *array, size_t i)
 {
 	const json_t *n = json_array_get(array, i);
@@ -160,7 +160,7 @@ static float half_of(uint16_t bits)
 	return float_of(sign | exponent << 23 | fraction << 13);
 }
 
-/* Beyond the largest float: infinite, and not undefined. */
+/* Magnitudes of 2^127 or more become infinity, since converting too large ones is undefined. */
 static float float_of_double(uint64_t bits)
 {
 	double d;
@@ -204,7 +204,7 @@ int64_t ofs_tensor_integer(const struct ofs_tensor *t, size_t i)
 	return -1;
 }
 
-/* With the type known, the compiler makes a loop for each. */
+/* Inlined with a constant type, so that the compiler makes a loop for that type. */
 static inline __attribute__((always_inline)) void
 add_numbers(const uint8_t *data, enum ofs_dtype dtype, size_t n, float weight, float *sums)
 {

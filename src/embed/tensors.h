@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A safetensors file: tables of numbers with a description in JSON before them. */
+/* A safetensors file: tables of numbers after a header in JSON that describes them. */
 #pragma once
 
 #include <offloadfs/error.h>
@@ -16,40 +16,40 @@ enum ofs_dtype {
 	OFS_DTYPE_I8,
 };
 
-/* Rows of numbers, at any alignment. */
+/* A table of numbers of any alignment. */
 struct ofs_tensor {
 	const uint8_t *data;
 	enum ofs_dtype dtype;
-	size_t rows, columns; /* at least 1 each; with one dimension there is one column */
+	size_t rows, columns; /* at least 1 each; a one-dimensional tensor has one column */
 };
 
 struct ofs_tensors;
 
 /*
- * Reads what describes a file; `file` is borrowed, and errors call it `name`. The tensors are
- * looked at when they are looked for. -EBADMSG: it is no such file.
+ * Parses the header. `file` is borrowed, and errors call it `name`. The tensors themselves are
+ * checked by ofs_tensors_find(). Fails with -EBADMSG if it is not a safetensors file.
  */
 int ofs_tensors_create(const void *file, size_t size, const char *name, struct ofs_error *err,
 		       struct ofs_tensors **ret);
 
-/* NULL is allowed. Tensors that were found stay as they are. */
+/* NULL is a no-op. Tensors already found stay valid as long as the file's content does. */
 void ofs_tensors_destroy(struct ofs_tensors *t);
 
-/* Bytes before the numbers. */
+/* The size of the header in bytes, which is the offset of the tensors' data. */
 size_t ofs_tensors_head(const struct ofs_tensors *t);
 
 /*
- * 1; 0: there is none of that name; -EBADMSG: it has not `dimensions` (1 or 2) of them, is of a type
- * that is not known, or is not where it should be.
+ * Returns 1 and sets *ret, 0 if there is no tensor of that name, or -EBADMSG if it does not have
+ * `dimensions` (1 or 2) dimensions, its type is unknown or its place in the file is invalid.
  */
 int ofs_tensors_find(const struct ofs_tensors *t, const char *tensor, size_t dimensions,
 		     struct ofs_error *err, struct ofs_tensor *ret);
 
-/* The number at [i / columns, i % columns]; of an integer the nearest float. */
+/* The number at [i / columns, i % columns], rounded to a float. */
 float ofs_tensor_float(const struct ofs_tensor *t, size_t i);
 
-/* The same as an integer; -1 if its type is not I32 or I64. */
+/* The same number as an integer; -1 if its type is neither I32 nor I64. */
 int64_t ofs_tensor_integer(const struct ofs_tensor *t, size_t i);
 
-/* Adds the row times `weight` to as many numbers as there are columns. */
+/* Adds `weight` times the row to `sums`, which has one number per column. */
 void ofs_tensor_add_row(const struct ofs_tensor *t, size_t row, float weight, float *sums);

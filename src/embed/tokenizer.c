@@ -7,18 +7,18 @@
 #include "embed/vocabulary.h"
 #include "embed/pretokenizer.h"
 
-/* Of characters in a word, where the file does not say it. */
+/* Default for the largest number of characters in a word. */
 #define WORD_CHARS 100
 #define UNKNOWN_NONE UINT32_MAX
 
 struct ofs_tokenizer {
 	struct ofs_pretokenizer_rules rules;
-	struct ofs_vocabulary words; /* the start of a word, or all of it */
-	struct ofs_vocabulary rests; /* what may follow, without its prefix */
-	uint32_t unknown; /* the id that is never given */
+	struct ofs_vocabulary words; /* tokens that may start a word */
+	struct ofs_vocabulary rests; /* tokens that may continue one, without their prefix */
+	uint32_t unknown; /* the id of the unknown token, which is never returned */
 	uint32_t size;
-	size_t word_chars; /* a word with more is unknown */
-	size_t text_chars; /* of a text, the others are not looked at */
+	size_t word_chars; /* longer words are unknown */
+	size_t text_chars; /* characters of a text that are read */
 };
 
 /* A file being read. */
@@ -28,7 +28,7 @@ struct reader {
 	struct ofs_error *err;
 	const char *prefix;
 	const char *unknown;
-	size_t lengths[OFS_VOCABULARY_WORD_MAX + 1]; /* how many tokens have as many characters */
+	size_t lengths[OFS_VOCABULARY_WORD_MAX + 1]; /* number of tokens by their characters */
 	size_t count; /* of tokens */
 };
 
@@ -44,7 +44,7 @@ static int fail(const struct reader *r, const char *what)
 	return ofs_error_set(r->err, EBADMSG, "'%s': %s", r->name, what);
 }
 
-/* "`what` 'NAME', but only SUPPORTED is supported" */
+/* Reports "WHAT is 'KIND', but only SUPPORTED is supported". */
 static int fail_kind(const struct reader *r, const char *what, const char *kind,
 		     const char *supported)
 {
@@ -89,7 +89,7 @@ static int add_token(struct reader *r, const char *token, const json_t *id)
 	return 0;
 }
 
-/* As model2vec has it: of the median token, as many characters as there may be tokens. */
+/* As in model2vec: the median length of a token times the largest number of tokens. */
 static size_t text_chars(const struct reader *r)
 {
 	size_t below = 0, chars = 0;
@@ -139,7 +139,7 @@ static int read_model(struct reader *r, const json_t *model, const json_t *added
 
 	if (!json_is_object(model))
 		return fail(r, "there is no model in it");
-	/* Older files do not name the type. */
+	/* Older files lack the type. */
 	if (kind_of(model) ? !is_kind(model, "WordPiece") : !prefix)
 		return fail_kind(r, "the type of the tokenizer's model", kind_of(model),
 				 "WordPiece");
@@ -154,9 +154,9 @@ static int read_model(struct reader *r, const json_t *model, const json_t *added
 	return read_vocabulary(r, json_object_get(model, "vocab"), added);
 }
 
-/* ---- what comes before */
+/* ---- normalizer and pre-tokenizer */
 
-/* True or false, or `preset` where it is null or missing. */
+/* Sets *ret to the flag, or to `preset` if it is null or missing. */
 static int read_flag(const struct reader *r, const json_t *object, const char *key, bool preset,
 		     bool *ret)
 {
@@ -241,7 +241,7 @@ struct run {
 	size_t n;
 };
 
-/* A word is cut into the longest tokens from its start on; if one is missing, all of it is. */
+/* Cuts a word into the longest tokens from its start on. If a part matches none, drops the word. */
 static int add_word(void *arg, const char *word, size_t len, size_t chars)
 {
 	struct run *run = arg;

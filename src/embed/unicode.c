@@ -59,7 +59,7 @@ uint32_t ofs_unicode_lower(uint32_t c)
 	return (uint32_t)((int32_t)c + run->distance);
 }
 
-/* Syllables are numbered by their first letter, their vowel and their last letter, if any. */
+/* Splits a syllable; its number encodes the first letter, the vowel and an optional last letter. */
 static size_t hangul(uint32_t c, uint32_t ret[OFS_UNICODE_BASES])
 {
 	enum {

@@ -19,12 +19,12 @@ void ofs_vector_quantise(const float *numbers, size_t n, int8_t *ret)
 	}
 }
 
-/* What SSE2 and NEON have registers for: gcc at -O2 makes no such code of a plain loop. */
+/* One register of SSE2 or NEON. Explicit vectors, since gcc -O2 does not vectorise a plain loop. */
 typedef uint16_t pairs __attribute__((vector_size(16)));
 typedef int16_t shorts __attribute__((vector_size(16)));
 typedef int32_t ints __attribute__((vector_size(16)));
 
-/* Sums of products of two neighbours each, of at most 128 * 128 each. */
+/* Sums of the products of adjacent pairs; each product is at most 128 * 128. */
 static ints multiply(shorts a, shorts b)
 {
 #ifdef __SSE2__
@@ -36,7 +36,7 @@ static ints multiply(shorts a, shorts b)
 #endif
 }
 
-/* Sixteen numbers: every other one, and those between them. */
+/* Sixteen numbers, the odd ones in `high` and the even ones in `low`. */
 struct lanes {
 	shorts high, low;
 };

@@ -3,8 +3,8 @@
 
 struct vocabulary_slot {
 	uint32_t hash;
-	uint32_t at; /* where the word is in the texts */
-	uint32_t len; /* 0: a free slot */
+	uint32_t at; /* offset of the word in `texts` */
+	uint32_t len; /* 0: the slot is free */
 	uint32_t id;
 };
 
@@ -25,7 +25,7 @@ void ofs_vocabulary_finish(struct ofs_vocabulary *v)
 	ofs_buf_finish(&v->texts);
 }
 
-/* FNV-1a, which gives the hashes of all beginnings on its way. */
+/* FNV-1a, since it yields the hashes of all prefixes of a text in one pass. */
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
 static uint64_t hash_byte(uint64_t hash, char byte)
@@ -38,7 +38,7 @@ static uint32_t hash_end(uint64_t hash)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The word's slot, or the free one that is for it. */
+/* Returns the word's slot, or the free slot where it belongs. */
 static struct vocabulary_slot *find_slot(const struct ofs_vocabulary *v, const char *word,
 					 size_t len, uint32_t hash)
 {
@@ -87,7 +87,7 @@ size_t ofs_vocabulary_find(const struct ofs_vocabulary *v, const char *text, siz
 		const struct vocabulary_slot *slot;
 
 		if (n < len && ((uint8_t)text[n] & 0xc0) == 0x80)
-			continue; /* within a character */
+			continue; /* inside a character */
 		slot = find_slot(v, text, n, hashes[n]);
 		if (slot->len) {
 			*ret_id = slot->id;
