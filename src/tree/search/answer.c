@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that may answer a query: the filters, and the terms that must be there. */
+/* Files that may be hits: whether the filters admit them, and whether their terms hold. */
 #include "tree/search/search.h"
 
 #include <stdio.h>
@@ -8,15 +8,15 @@
 #include "tree/core/label.h"
 #include "tree/search/match.h"
 
-#define PIECE ((size_t)256 * 1024) /* that is read at once */
-#define OVERLAP 4096 /* of two pieces, so that a term may lie across */
+#define PIECE ((size_t)256 * 1024) /* bytes read at once */
+#define OVERLAP 4096 /* bytes shared by two pieces, so that no term is split */
 
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 {
 	return !q->tiers || q->tiers >> tier & 1;
 }
 
-/* Files are found by what they were made as, too. */
+/* A file matches by its current values and by those of its origin. */
 static bool has_either(const struct ofs_wanted *w, const char *now, const char *origin)
 {
 	return ofs_wanted_has(w, now) || (origin[0] && ofs_wanted_has(w, origin));
@@ -74,7 +74,7 @@ void ofs_answer_finish(struct ofs_answer *a)
 
 /* ---- terms */
 
-/* Adds the terms that are in a text, as bits. */
+/* Adds the terms that occur in the text, as bits. */
 static void look_for(const struct ofs_query *q, const char *text, size_t len, uint32_t *terms)
 {
 	OFS_FREE char *folded = ofs_alloc(len + 1);
@@ -98,7 +98,7 @@ static uint32_t terms_of_names(const struct ofs_query *q, const struct ofs_answe
 	return terms;
 }
 
-/* Of a content for which the bytes do not suffice, what is not found does not hold. */
+/* If the bytes that may be read run out, a content that was not fully checked does not hold. */
 bool ofs_candidate_holds(struct ofs_search *s, struct ofs_candidate *c)
 {
 	const struct ofs_query *q = s->query;

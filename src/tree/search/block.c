@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks that may answer: the best are kept. */
+/* Keeps the best of the blocks that may match. */
 #include "tree/search/search.h"
 
-/* The blocks are a heap: none has a lower score than the one above it, the first of all. */
+/* The blocks are a min-heap by score once there are OFS_BLOCKS_MAX. */
 static void sink(struct ofs_text_block *blocks, size_t n, size_t i)
 {
 	struct ofs_text_block moved = blocks[i];
@@ -17,7 +17,7 @@ static void sink(struct ofs_text_block *blocks, size_t n, size_t i)
 	blocks[i] = moved;
 }
 
-/* Of equal ones, those are kept that came first. */
+/* Among blocks of equal score, the first ones added stay. */
 void ofs_search_add_block(struct ofs_search *s, struct ofs_text_block *block)
 {
 	block->score = ofs_query_weigh(s->weights, block->words) +
@@ -35,7 +35,7 @@ void ofs_search_add_block(struct ofs_search *s, struct ofs_text_block *block)
 	}
 }
 
-/* The best first; of equal ones, the newest. */
+/* By score, best first, then newest first. */
 static int compare_blocks(const void *a, const void *b)
 {
 	const struct ofs_text_block *x = a, *y = b;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Contents that may answer: those of the best blocks, as far as the query admits a file of them. */
+/* Contents that may match: those of the best blocks for which the query admits a file. */
 #include "tree/search/indexer.h"
 #include "tree/search/search.h"
 
-#define READ_BLOCKS 64
-#define LOOKED_AT 4000 /* blocks of which those are chosen; filters leave some out */
-#define NEAR_LOOKED_AT 400 /* documents that are near by meaning; filters leave some out */
-#define COPIES_LOOKED_AT 100 /* files of a content */
+#define READ_BLOCKS 64 /* blocks that are read */
+#define LOOKED_AT 4000 /* blocks tried for that, as filters exclude some */
+#define NEAR_LOOKED_AT 400 /* documents by meaning tried, as filters exclude some */
+#define COPIES_LOOKED_AT 100 /* files tried per content */
 
 void ofs_candidate_free(struct ofs_candidate *c)
 {
@@ -16,7 +16,7 @@ void ofs_candidate_free(struct ofs_candidate *c)
 	free(c);
 }
 
-/* A new one with no files, in the map. */
+/* Adds a candidate without files to the list and the map. */
 static struct ofs_candidate *add_candidate(struct ofs_search *s, struct ofs_map *map, uint64_t key)
 {
 	struct ofs_candidate *c = ofs_alloc(sizeof(*c));
@@ -26,7 +26,7 @@ static struct ofs_candidate *add_candidate(struct ofs_search *s, struct ofs_map 
 	return c;
 }
 
-/* The file has the content; where it has not, the indexer is told. */
+/* Whether the file has the content. If not, notes it for the indexer. */
 static bool has_content(struct ofs_search *s, uint64_t ino, const uint8_t sha[32])
 {
 	struct ofs_content_hash digest = { .has_sha = false };
@@ -38,7 +38,7 @@ static bool has_content(struct ofs_search *s, uint64_t ino, const uint8_t sha[32
 	return false;
 }
 
-/* Adds a file to those of a content, unless the query does not admit it or there are enough. */
+/* Adds a file to a content, if the query admits it and there are not enough yet. */
 static void add_file(struct ofs_search *s, struct ofs_candidate *c, uint64_t ino)
 {
 	struct ofs_answer a;
@@ -52,7 +52,7 @@ static void add_file(struct ofs_search *s, struct ofs_candidate *c, uint64_t ino
 		ofs_answer_finish(&a);
 }
 
-/* The candidate of a content; NULL: the hash of another starts alike. */
+/* Returns the candidate of a content; NULL if another hash starts with the same bytes. */
 static struct ofs_candidate *candidate_of_content(struct ofs_search *s, const uint8_t sha[32])
 {
 	struct ofs_candidate *c = ofs_map_get(&s->by_sha, ofs_get_le64(sha));
@@ -64,7 +64,7 @@ static struct ofs_candidate *candidate_of_content(struct ofs_search *s, const ui
 	return c;
 }
 
-/* The candidate of a file: by its content where that is sealed. */
+/* Returns the candidate of a file: that of its content if it is sealed, else its own. */
 static struct ofs_candidate *candidate_of_file(struct ofs_search *s, uint64_t ino)
 {
 	struct ofs_content_hash digest = { .has_sha = false };
@@ -80,7 +80,7 @@ static struct ofs_candidate *candidate_of_file(struct ofs_search *s, uint64_t in
 	return c;
 }
 
-/* The candidate of a document of the index, and where it is; NULL: it is gone. */
+/* Sets the block's place from the index and returns its candidate; NULL if the document is gone. */
 static struct ofs_candidate *candidate_of_doc(struct ofs_search *s, struct ofs_text_block *block)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
@@ -104,7 +104,7 @@ static struct ofs_candidate *candidate_of_doc(struct ofs_search *s, struct ofs_t
 	return c;
 }
 
-/* Chooses the blocks that are read. */
+/* Chooses the blocks to read. */
 static void choose(struct ofs_search *s)
 {
 	size_t chosen = 0;
@@ -124,7 +124,7 @@ static void choose(struct ofs_search *s)
 	}
 }
 
-/* Adds the documents that are near by meaning to what is read. */
+/* Chooses documents by meaning, and adds them to the blocks to read. */
 static void choose_near(struct ofs_search *s)
 {
 	struct ofs_near near[NEAR_LOOKED_AT];

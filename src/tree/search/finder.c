@@ -5,20 +5,20 @@
 
 #include "base/fold.h"
 
-#define RUN_MAX 128 /* bytes before and after what was found that may belong to the word */
+#define RUN_MAX 128 /* bytes on either side of a match that are searched for the word's ends */
 #define PLAIN_MAX (OFS_FINDER_BLOCK + RUN_MAX)
 #define LANES 16
 
 typedef uint8_t lanes __attribute__((vector_size(LANES)));
 
-/* A string that words contain. */
+/* A string contained in words of the query. */
 struct literal {
 	const char *text; /* folded */
 	size_t len;
-	uint32_t words; /* of which it tells, as bits */
-	uint8_t first_case, last_case; /* 0x20 for a letter */
+	uint32_t words; /* the words that contain it, as bits */
+	uint8_t first_case, last_case; /* 0x20 if that character is a letter */
 	bool ascii;
-	bool starts; /* its words start with it */
+	bool starts; /* the words start with it */
 };
 
 struct ofs_finder {
@@ -26,17 +26,17 @@ struct ofs_finder {
 	struct ofs_words *words;
 	struct literal literals[3 * OFS_QUERY_FORMS];
 	size_t n;
-	char texts[OFS_QUERY_FORMS][OFS_WORD_MAX]; /* of literals that are none of their form */
+	char texts[OFS_QUERY_FORMS][OFS_WORD_MAX]; /* of literals that are not part of their form */
 	uint32_t unsought;
 
-	/* Words that are folded or without '_', and where each byte is from. */
+	/* A block's runs of characters that need folding or have '_', and each byte's source. */
 	char plain[PLAIN_MAX + 4];
 	uint16_t source[PLAIN_MAX + 4];
 
-	size_t from, to; /* where words must begin to count */
-	const char *run; /* that words are being read in, */
+	size_t from, to; /* only words that start there count */
+	const char *run; /* the run of characters whose words are being read */
 	size_t run_at, run_len;
-	bool cut_before, cut_after; /* a longer one */
+	bool cut_before, cut_after; /* whether that is cut off from a longer run */
 	uint32_t found;
 };
 
@@ -45,7 +45,7 @@ static uint8_t case_of(char c)
 	return c >= 'a' && c <= 'z' ? 0x20 : 0;
 }
 
-/* "happi" is the stem of "happy", and "hope" that of "hoping". */
+/* Drops an ending that stemming changes: "happi" is the stem of "happy", "hope" of "hoping". */
 static size_t literal_len(const char *text, size_t len)
 {
 	return len > 1 && strchr("eiy", text[len - 1]) ? len - 1 : len;
@@ -73,7 +73,7 @@ static void add_literal(struct ofs_finder *f, uint8_t word, const char *text, si
 	};
 }
 
-/* Words that start so: names may have '_' anywhere. */
+/* Adds the literal of a prefix, without '_', which names may have anywhere. */
 static void add_start(struct ofs_finder *f, const struct ofs_form *form, char *text)
 {
 	size_t len = 0;
@@ -85,7 +85,7 @@ static void add_start(struct ofs_finder *f, const struct ofs_form *form, char *t
 		add_literal(f, form->word, text, len, true);
 }
 
-/* A letter is wrong in one of its halves, so that the other stands; or two have changed places. */
+/* A typo leaves one half of the word intact, or swaps the two letters where the halves meet. */
 static void add_typo(struct ofs_finder *f, const struct ofs_form *form, char *text)
 {
 	size_t half = form->len / 2u;
@@ -121,7 +121,7 @@ static void add_form(struct ofs_finder *f, const struct ofs_form *form, char *te
 	}
 }
 
-/* The common words of a query that has others. */
+/* Returns the common words, as bits; 0 if there are no others. */
 static uint32_t common_words(const struct ofs_query *q)
 {
 	uint32_t common = 0;
@@ -168,7 +168,7 @@ static lanes load(const char *p)
 	return v;
 }
 
-/* The first lane that is set, or LANES. */
+/* Returns the first lane that is set, or LANES. */
 static size_t first_set(lanes v)
 {
 	uint64_t halves[2];
@@ -187,7 +187,7 @@ static bool matches(const struct literal *l, const char *text)
 	return true;
 }
 
-/* The next place from `at` on and before `end`, or SIZE_MAX. `len` is that of the whole text. */
+/* Returns the next match that starts in [at, end), or SIZE_MAX. `len` is that of the whole text. */
 static size_t find(const struct literal *l, const char *text, size_t len, size_t at, size_t end)
 {
 	const lanes first = (lanes){ 0 } + (uint8_t)l->text[0];
@@ -225,7 +225,7 @@ static void take_word(void *arg, const struct ofs_word *word)
 		f->found |= ofs_query_match(f->query, f->run, word);
 }
 
-/* Reads the words of the run of word characters around `hit`. */
+/* Finds the words in the run of name characters around `hit`. */
 static void read_run(struct ofs_finder *f, const char *text, size_t len, size_t hit)
 {
 	size_t from = hit, to = hit;
@@ -243,7 +243,7 @@ static void read_run(struct ofs_finder *f, const char *text, size_t len, size_t 
 	ofs_words_each(f->words, f->run, f->run_len, take_word, f);
 }
 
-/* A letter beyond ASCII, rather than a symbol. */
+/* Whether the character may be a letter beyond ASCII, rather than a symbol. */
 static bool is_letter(const unsigned char *p, size_t left)
 {
 	unsigned char next = left > 1 ? p[1] : 0;
@@ -260,7 +260,7 @@ static bool is_letter(const unsigned char *p, size_t left)
 	}
 }
 
-/* The next '_' or letter beyond ASCII, or `len`. */
+/* Returns the offset of the next '_' or letter beyond ASCII, or `len`. */
 static size_t next_odd(const char *text, size_t len, size_t at)
 {
 	size_t skip;
@@ -279,8 +279,8 @@ static size_t next_odd(const char *text, size_t len, size_t at)
 }
 
 /*
- * The runs of word characters that may not be as they are in a query, folded and without '_', with
- * a blank after each. Returns the length of that.
+ * Sets `plain` to the runs of name characters with '_' or characters beyond ASCII, folded, without
+ * '_' and with a blank after each. Returns its length.
  */
 static size_t make_plain(struct ofs_finder *f, const char *text, size_t len)
 {
@@ -311,7 +311,7 @@ static size_t make_plain(struct ofs_finder *f, const char *text, size_t len)
 	return n;
 }
 
-/* No word, and no part of a name, starts at text[at]. */
+/* Whether text[at] is inside a word, so that neither a word nor a part of a name starts there. */
 static bool is_inside(const char *text, size_t at)
 {
 	char c = text[at], before = at ? text[at - 1] : ' ';
@@ -322,7 +322,7 @@ static bool is_inside(const char *text, size_t at)
 
 uint32_t ofs_finder_words(struct ofs_finder *f, const char *text, size_t len, size_t at, size_t end)
 {
-	/* A word may begin in the block and what it is found by after it. */
+	/* A word that starts in the block may contain its literal only after the block's end. */
 	size_t to = OFS_MIN(len, end + RUN_MAX), n, p;
 
 	f->found = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Joining what was found by words and by meaning: reciprocal rank fusion, in which each way counts
- * as much as its best find is worth. A passage that only its meaning answers is the line of its
- * document that comes nearest, with those around it.
+ * Joins the results by words and by meaning with reciprocal rank fusion, in which words weigh as
+ * much as the share of the query that the best passage has. A document that matches only by meaning
+ * is shown by its nearest line and the lines around it.
  */
 #include "tree/search/search.h"
 
-#define RANK 10.0 /* the more, the less the first places stand out */
-#define MEANING 0.5 /* what it counts for beside words that are all there */
-#define LINES_MAX 64 /* of a document, of which the nearest is looked for */
+#define RANK 10.0 /* the larger, the less the first ranks stand out */
+#define MEANING 0.5 /* weight of meaning; that of words is at most 1 */
+#define LINES_MAX 64 /* lines of a document that are compared */
 
-/* The best passage by words that lies in the document; SIZE_MAX: none. */
+/* Returns the best passage by words that overlaps the document; SIZE_MAX: none. */
 static size_t find_passage(const struct ofs_passages *p, size_t n, const struct ofs_nearby *near)
 {
 	for (size_t i = 0; i < n; i++)
@@ -29,7 +29,7 @@ static size_t find_region(const struct ofs_passages *p, const struct ofs_nearby 
 	return SIZE_MAX;
 }
 
-/* The line of the document that is nearest to the query, or its start: an offset in the region. */
+/* Returns the offset in the region of the line nearest to the query, or of the document's start. */
 static size_t nearest_line(struct ofs_search *s, const struct ofs_text_region *r,
 			   const struct ofs_nearby *near)
 {
@@ -45,7 +45,7 @@ static size_t nearest_line(struct ofs_search *s, const struct ofs_text_region *r
 	return n == SIZE_MAX ? (size_t)(near->off - r->off) : (size_t)(lines[n].text - r->text);
 }
 
-/* How much of the query the best passage by words has, 0 to 1. */
+/* Returns the share of the query's weight that the best passage by words has, 0 to 1. */
 static double worth_by_words(const struct ofs_search *s, const struct ofs_passages *p)
 {
 	double all = ofs_query_weigh(s->weights, ofs_query_words(s->query));
@@ -78,7 +78,7 @@ void ofs_search_fuse(struct ofs_search *s, struct ofs_passages *p)
 
 		passage->score = (passage->by_words ? words / (RANK + passage->by_words) : 0) +
 				 (passage->by_meaning ? MEANING / (RANK + passage->by_meaning) : 0);
-		/* As high as scores by words are, for the sake of files found by their names. */
+		/* Scaled like scores by words, with which files found by their names compete. */
 		passage->score *= best * (RANK + 1);
 	}
 	ofs_passages_sort(p);

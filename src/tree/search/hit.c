@@ -9,18 +9,18 @@
 #include "base/text.h"
 #include "tree/core/slice.h"
 
-#define HEAD_LINES 5 /* named where the content has no match */
-#define HEAD_READ 16384 /* bytes searched for them */
+#define HEAD_LINES 5 /* lines named if only the names match */
+#define HEAD_READ 16384 /* bytes in which these are counted */
 #define BINARY_READ 8192 /* a NUL within these bytes: not text */
 
 struct ofs_hit {
-	int64_t rank; /* in millionths of a score: the highest comes first */
+	int64_t rank; /* the score in millionths; the highest comes first */
 	int64_t mtime;
 	uint64_t ino, dir;
 	char *path;
-	char suffix[48]; /* the slice */
+	char suffix[48]; /* the slice, or "" */
 	struct ofs_buf snippet;
-	struct ofs_buf why; /* a line, where one is asked for */
+	struct ofs_buf why; /* explanation line, if asked for */
 };
 
 void ofs_hits_finish(struct ofs_search *s)
@@ -33,7 +33,7 @@ void ofs_hits_finish(struct ofs_search *s)
 	free(s->hits);
 }
 
-/* ---- which lines */
+/* ---- the slice */
 
 static void write_lines(struct ofs_hit *hit, uint64_t first, uint64_t last)
 {
@@ -44,8 +44,8 @@ static void write_lines(struct ofs_hit *hit, uint64_t first, uint64_t last)
 }
 
 /*
- * The slice of a passage whose caps cut nothing off that was found: its lines, else bytes around
- * that.
+ * Chooses the slice: the passage's lines, or bytes around the match if the limits of a slice would
+ * cut the match off.
  */
 static void choose_slice(const struct ofs_search *s, const struct ofs_passage *p, uint64_t size,
 			 struct ofs_hit *hit)
@@ -64,7 +64,7 @@ static void choose_slice(const struct ofs_search *s, const struct ofs_passage *p
 	snprintf(hit->suffix, sizeof(hit->suffix), ":b%" PRIu64 "-%" PRIu64, from, to - 1);
 }
 
-/* The first lines; none of what is empty or no text. */
+/* Chooses the first lines; none if the file is empty or not text. */
 static int choose_head(const struct ofs_search *s, const struct ofs_attr *file, struct ofs_hit *hit)
 {
 	OFS_FREE char *text = ofs_alloc(HEAD_READ);
@@ -164,7 +164,7 @@ static int compare_hits(const void *a, const void *b)
 	return x->ino > y->ino ? -1 : x->ino < y->ino;
 }
 
-/* The path is one line of UTF-8 without ": ". */
+/* Whether the path is one line of UTF-8 without ": ". */
 static bool is_plain(const char *path)
 {
 	size_t len = strlen(path), n;
@@ -180,7 +180,7 @@ static bool is_plain(const char *path)
 	return true;
 }
 
-/* PATH followed by the slice can be read, and its end can be recognised. */
+/* Whether PATH with the slice leads to the hit, and a reader can tell where it ends. */
 static bool is_readable(const struct ofs_search *s, const struct ofs_hit *hit)
 {
 	const char *slash = strrchr(hit->path, '/');
@@ -195,7 +195,7 @@ static bool is_readable(const struct ofs_search *s, const struct ofs_hit *hit)
 	if (!hit->suffix[0])
 		return ofs_slice_parse(base, &len, &spec) == -ENOENT;
 	name = ofs_format("%s%s", base, hit->suffix);
-	/* A file of that very name would be read instead. */
+	/* If a file has that very name, it would be opened instead of the slice. */
 	if (ofs_store_lookup(s->tree->store, hit->dir, name, &other) < 0)
 		return true;
 	ofs_store_forget(s->tree->store, other.ino, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Noting changes, the indexer's thread, and opening and closing. */
+/* The indexer: noting changes, its thread, opening and closing. */
 
 #include "tree/search/indexer.h"
 
@@ -15,15 +15,15 @@
 #include "tree/core/root.h"
 #include "tree/search/indexer_state.h"
 
-#define GATHER_NS (100 * OFS_NS_PER_MS) /* from the first note to looking at it */
-#define SHARE 3 /* rest for this many times the work, while requests come in */
+#define GATHER_NS (100 * OFS_NS_PER_MS) /* from the first note to the first look */
+#define SHARE 3 /* rest this many times as long as it worked, while requests come in */
 #define CLOSING_NS (2 * OFS_NS_PER_S)
-#define STOPPING_NS (OFS_NS_PER_S / 2) /* after a thread, which has done most of it */
+#define STOPPING_NS (OFS_NS_PER_S / 2) /* if a thread has done most of the work */
 #define DISK_LEFT (UINT64_C(32) << 20)
 
-/* ---- noting changes, at next to no cost */
+/* ---- noting changes; must be cheap */
 
-/* `lock` held. An inode that was noted for a fuller update stays so. */
+/* `lock` held. Never replaces a note by one for less. */
 static void note(struct ofs_indexer *ix, uint64_t ino, enum ofs_look_how how)
 {
 	uintptr_t had = (uintptr_t)ofs_map_get(&ix->noted, ino);
@@ -49,8 +49,8 @@ static bool is_working(struct ofs_indexer *ix, uint64_t dir)
 }
 
 /*
- * Repeated writes to one file return at once. `last` is cleared before the noted files are read, so
- * a write that finds its file there happened before that.
+ * Repeated writes to one file return at once. That is safe since `last` is cleared before the noted
+ * files are looked at: a write that finds its file in `last` comes before that look.
  */
 void ofs_indexer_note_in(struct ofs_indexer *ix, uint64_t ino, uint64_t dir)
 {
@@ -65,7 +65,7 @@ static void note_entry(struct ofs_indexer *ix, uint64_t dir, const char *name)
 {
 	struct ofs_attr attr;
 
-	/* Gone again: a later move has noted it. */
+	/* If it is gone again, a later move has noted it. */
 	if (ofs_store_lookup(ix->tree->store, dir, name, &attr) < 0)
 		return;
 	ofs_store_forget(ix->tree->store, attr.ino, 1);
@@ -105,13 +105,13 @@ void ofs_indexer_note_all(struct ofs_indexer *ix)
 		atomic_store(&ix->working[i], 0);
 	ix->moves++;
 	ix->all_noted = true;
-	note(ix, 0, OFS_LOOK_CONTENT); /* no file, but something to be woken for */
+	note(ix, 0, OFS_LOOK_CONTENT); /* no inode has number 0: only wakes the thread */
 	pthread_mutex_unlock(&ix->lock);
 }
 
 /* ---- the thread */
 
-/* Requests came in since the last call. */
+/* Whether requests have come in since the last call. */
 static bool is_busy(struct ofs_tree *t, uint64_t *last)
 {
 	uint64_t sum = 0;
@@ -124,7 +124,7 @@ static bool is_busy(struct ofs_tree *t, uint64_t *last)
 	return busy;
 }
 
-/* Waits that long, or until the end; with `noted` also until something is noted. */
+/* Waits for `ns` nanoseconds, or less if stopped; with `noted` only until something is noted. */
 static void wait_for(struct ofs_indexer *ix, int64_t ns, bool noted)
 {
 	int64_t until = ofs_clock_monotonic() + ns;
@@ -135,7 +135,7 @@ static void wait_for(struct ofs_indexer *ix, int64_t ns, bool noted)
 		;
 }
 
-/* How long there is nothing to do unless something is noted. */
+/* How long the thread may sleep unless something is noted. */
 static int64_t idle_time(struct ofs_indexer *ix)
 {
 	OFS_LOCKED(&ix->lock);
@@ -146,7 +146,7 @@ static int64_t idle_time(struct ofs_indexer *ix)
 	return ix->index || ix->lazy ? ns : OFS_MIN(ns, OFS_INDEXER_RETRY_NS);
 }
 
-/* The last space of a disk is left for content. */
+/* Whether free space is so low that it is left for content. */
 static bool is_disk_full(struct ofs_indexer *ix)
 {
 	struct statvfs st;
@@ -155,7 +155,7 @@ static bool is_disk_full(struct ofs_indexer *ix)
 	       (uint64_t)st.f_bavail * st.f_frsize < DISK_LEFT;
 }
 
-/* A turn of the thread: -errno; 0: nothing is left to do now; 1: there is more. */
+/* One turn of the thread. Returns 1 if there is more to do, 0 if there is not now, or -errno. */
 static int take_turn(struct ofs_indexer *ix)
 {
 	OFS_LOCKED(&ix->work);
@@ -203,7 +203,7 @@ static void *indexer_main(void *arg)
 	return NULL;
 }
 
-/* ---- life */
+/* ---- creating and stopping */
 
 static int take_one(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
 {
@@ -211,7 +211,7 @@ static int take_one(void *arg, const char *name, const struct ofs_attr *attr, ui
 	return 1;
 }
 
-/* There are no files to index, and there is no index. */
+/* Whether there is neither an index nor any file to index. */
 static bool is_needless(struct ofs_tree *t, const char *path)
 {
 	bool empty = access(path, F_OK) < 0;
@@ -247,7 +247,7 @@ int ofs_indexer_start(struct ofs_indexer *ix)
 	return r;
 }
 
-/* Nothing is noted, unsealed or still to be indexed. `work` held. */
+/* `work` held. Whether nothing is noted, unsealed, away or still to be indexed. */
 static bool is_done(struct ofs_indexer *ix)
 {
 	OFS_LOCKED(&ix->lock);
@@ -255,7 +255,7 @@ static bool is_done(struct ofs_indexer *ix)
 	return !ix->noted.count && !ix->early.count && !ix->away && !ofs_indexer_has_more(ix);
 }
 
-/* Does what can be done, until the deadline. `work` is held. */
+/* `work` held. Does all that can be done before the deadline. */
 static int work_all(struct ofs_indexer *ix)
 {
 	bool again = true;
@@ -301,7 +301,7 @@ int ofs_indexer_write(struct ofs_indexer *ix, int (*fn)(void *arg, struct ofs_ft
 	return ended < 0 ? ended : r;
 }
 
-/* Does what was noted; after a thread, only if that had done all its work. */
+/* Does the remaining work; after a thread, only if that has left nothing but notes. */
 static void finish_work(struct ofs_indexer *ix, bool had_thread)
 {
 	bool early;
@@ -355,7 +355,7 @@ void ofs_indexer_destroy(struct ofs_indexer *ix)
 	free(ix);
 }
 
-/* ---- for others */
+/* ---- the index and its state, for other parts of the tree */
 
 struct ofs_fts *ofs_indexer_index(struct ofs_indexer *ix)
 {

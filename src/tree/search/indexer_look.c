@@ -5,10 +5,10 @@
 #include "tree/core/label.h"
 #include "tree/core/place.h"
 
-#define PIECE ((size_t)256 << 10) /* that is hashed at once */
-#define HASHED_MAX (UINT64_C(1) << 30) /* a larger file waits for the other host */
+#define PIECE ((size_t)256 << 10) /* bytes hashed at once */
+#define HASHED_MAX (UINT64_C(1) << 30) /* a follower does not hash larger files itself */
 
-/* Notes that an error is the index's; returns it. */
+/* Returns `r`, and if it is an error records that it came from the index. */
 static int of_index(struct ofs_look *l, int r)
 {
 	l->failed = l->failed || r < 0;
@@ -23,7 +23,7 @@ static int look_begin(struct ofs_look *l)
 	return r;
 }
 
-/* 1 and what the index knows of a file; 0: nothing. */
+/* Returns 1 and sets *ret if the index has the file, 0 if not, or -errno. */
 static int look_up(struct ofs_look *l, uint64_t ino, struct ofs_fts_file *ret)
 {
 	int r = ofs_fts_get_file(l->index, ino, ret);
@@ -31,7 +31,7 @@ static int look_up(struct ofs_look *l, uint64_t ino, struct ofs_fts_file *ret)
 	return r == -ENOENT ? 0 : of_index(l, r) < 0 ? r : 1;
 }
 
-/* An inode that is not, or no longer, a file of persistent/ or archive/. */
+/* For an inode that is not, or no longer, a file of persistent/ or archive/. */
 static int look_away(struct ofs_look *l, uint64_t ino)
 {
 	struct ofs_fts_file known;
@@ -48,14 +48,17 @@ static int look_away(struct ofs_look *l, uint64_t ino)
 	return r < 0 ? r : OFS_LOOKED;
 }
 
-/* A file that is being read for the index. */
+/* A file being read for the index. */
 struct reading {
 	struct ofs_look *look;
 	uint64_t ino;
 	uint64_t version;
 };
 
-/* Not by way of the tree: this is no use of the file. Only what belongs to one version counts. */
+/*
+ * Reads from the store and not through the tree, since this is no use of the file. Fails with
+ * -ESTALE if the file has changed since the look began.
+ */
 static ssize_t read_content(void *arg, void *buf, size_t size, uint64_t off)
 {
 	struct reading *rd = arg;
@@ -99,7 +102,7 @@ static int put_file(struct ofs_look *l, const struct ofs_attr *file, const uint8
 					    ofs_buf_str(&title), ofs_buf_str(&tags), stamp));
 }
 
-/* 1: the content is in the index; 0: it cannot be read. */
+/* Returns 1 if the content is in the index, 0 if it cannot be read, or -errno. */
 static int put_content(struct ofs_look *l, const struct ofs_attr *file, const uint8_t sha[32])
 {
 	struct reading rd = { .look = l, .ino = file->ino, .version = file->version };
@@ -110,15 +113,16 @@ static int put_content(struct ofs_look *l, const struct ofs_attr *file, const ui
 	r = look_begin(l);
 	if (r == 0)
 		r = ofs_fts_put_content(l->index, sha, file->size, read_content, &rd);
-	/* If these are of the index, entering the file fails the same way. */
+	/* An error of the index recurs when the file is entered, and is reported then. */
 	if (r == -EIO || r == -EUCLEAN)
 		return 0;
 	return r < 0 ? r : 1;
 }
 
 /*
- * A follower seals nothing: until it learns what the other host has found out, it finds that out by
- * itself, once the file has not changed for a while. 1 when it has; 0: not now.
+ * A follower seals nothing, and gets a file's hash only with the other host's next index. Until
+ * then it hashes the file itself, once it has not changed for a while. Returns 1 and sets *ret, 0
+ * if the file cannot be read now, or -errno.
  */
 static int find_hash(struct ofs_look *l, const struct ofs_attr *file, struct ofs_content_hash *ret)
 {
@@ -147,7 +151,10 @@ static int find_hash(struct ofs_look *l, const struct ofs_attr *file, struct ofs
 	return 1;
 }
 
-/* The same for a file that has no hash: an enum ofs_look_result, unless *ret has it now. */
+/*
+ * For a follower's file without a hash, which is computed if the file was looked at before. Returns
+ * -errno, 0 with *ret set, or else an enum ofs_look_result.
+ */
 static int look_at_followed(struct ofs_look *l, const struct ofs_attr *file, const char *path,
 			    enum ofs_look_how how, struct ofs_content_hash *ret)
 {
@@ -156,7 +163,7 @@ static int look_at_followed(struct ofs_look *l, const struct ofs_attr *file, con
 
 	if (r)
 		return OFS_MIN(r, 0);
-	/* Without a stamp: it is to be looked at again. */
+	/* Stamp 0, so that the file is looked at again. */
 	r = first ? put_file(l, file, NULL, path, 0) : 0;
 	if (r < 0)
 		return r;
@@ -165,7 +172,7 @@ static int look_at_followed(struct ofs_look *l, const struct ofs_attr *file, con
 	return large ? OFS_LOOKED : OFS_LOOKED_AWAY;
 }
 
-/* A file of persistent/ or archive/; a reference is held, so that its version stays. */
+/* For a file of persistent/ or archive/. The caller holds a reference, so its version stays. */
 static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const char *path,
 			enum ofs_look_how how)
 {
@@ -178,7 +185,7 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 	r = look_up(l, file->ino, &known);
 	if (r < 0)
 		return r;
-	/* The change time is that of content, names and labels alike. */
+	/* The change time covers content, names and labels. */
 	if (r > 0 && known.stamp && known.stamp == file->ctime)
 		return OFS_LOOKED;
 	r = ofs_store_get_hash(l->tree->store, file->ino, &digest);
@@ -189,7 +196,7 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 	}
 	if (r < 0)
 		return r;
-	/* Sealed without a hash, it gets none: too much of it is holes, or it is damaged. */
+	/* A file sealed without a hash never gets one: it is mostly holes, or damaged. */
 	if (!file->size || (!digest.has_sha && file->sealed)) {
 		r = put_file(l, file, NULL, path, file->ctime);
 		return r < 0 ? r : OFS_LOOKED;
@@ -215,7 +222,7 @@ static int look_at_file(struct ofs_look *l, const struct ofs_attr *file, enum of
 
 	if (r < 0)
 		return r == -ENOENT ? look_away(l, file->ino) : r;
-	/* What agents have is not in the index, which says how much of it there is. */
+	/* Agents' files are left out, since the index would reveal how many there are. */
 	if (ofs_place_tier(&place) != OFS_TIER_WORKING && !place.root->above)
 		return look_at_kept(l, file, (const char *)place.path.data, how);
 	l->working = file->parent;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Updating the index for the noted files, a batch at a time. */
+/* Updates the index for the noted files, in batches. */
 #include "base/log.h"
 #include "base/thread.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/walk.h"
 #include "tree/search/indexer_state.h"
 
-#define BATCH_NS (50 * OFS_NS_PER_MS) /* the work between two commits, and between two pauses */
+#define BATCH_NS (50 * OFS_NS_PER_MS) /* longest time from one commit, or pause, to the next */
 #define BATCH_FILES 64
-#define SWEPT_AT_ONCE 256
-#define REBUILT_UP_TO 20000 /* documents, for the sake of a few dead ones */
+#define SWEPT_AT_ONCE 256 /* files */
+#define REBUILT_UP_TO 20000 /* documents; larger indexes are not rebuilt for a few dead ones */
 
 static void todo_add(struct ofs_indexer_todos *l, uint64_t ino, enum ofs_look_how how)
 {
 	*ofs_append(l->at, l->n, l->cap) = (struct ofs_indexer_todo){ ino, how };
 }
 
-/* ---- the index. All that follows is called with `work` held. */
+/* ---- the index; all functions from here on are called with `work` held */
 
 int ofs_indexer_open_index(struct ofs_indexer *ix)
 {
@@ -55,7 +55,7 @@ int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete)
 	return r;
 }
 
-/* The index was rebuilt, maybe by a search that found it damaged. */
+/* Starts over if the index was rebuilt, perhaps by a search that found it damaged. */
 static void check_generation(struct ofs_indexer *ix)
 {
 	uint64_t now = ix->index ? ofs_fts_generation(ix->index) : ix->generation;
@@ -67,7 +67,7 @@ static void check_generation(struct ofs_indexer *ix)
 	ix->everything = true;
 }
 
-/* ---- looking */
+/* ---- looking at files */
 
 bool ofs_indexer_is_over(void *arg)
 {
@@ -78,7 +78,7 @@ bool ofs_indexer_is_over(void *arg)
 	return ix->stop || (ix->deadline && ofs_clock_monotonic() >= ix->deadline);
 }
 
-/* Once a day: changes that were not noted, and dead documents if the index is not too large. */
+/* Catches changes that were not noted and, if the index is small, dead documents. */
 void ofs_indexer_sweep_daily(struct ofs_indexer *ix)
 {
 	int64_t now = ofs_clock_monotonic();
@@ -102,7 +102,7 @@ static bool has_waste(struct ofs_indexer *ix)
 	return ofs_fts_is_wasteful(ix->index);
 }
 
-/* Rebuilds the index if too many documents are dead, or, after a thorough sweep, any. */
+/* Rebuilds the index if too many documents are dead; after a thorough sweep, if any is. */
 static int drop_waste(struct ofs_indexer *ix)
 {
 	bool waste = ix->index && has_waste(ix);
@@ -124,7 +124,7 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/* One directory at a time, so that memory does not grow with what is below. */
+/* Adds only the entries of this directory, so that memory does not grow with the depth below. */
 static void add_dir(struct ofs_indexer *ix, uint64_t dir)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list dirs = { 0 };
@@ -136,7 +136,7 @@ static void add_dir(struct ofs_indexer *ix, uint64_t dir)
 		ofs_walk_files(ix->tree, dir, false, add_file, &ix->todo);
 }
 
-/* Once the noted files are done: the next files of a sweep. */
+/* When nothing is left to do: adds the next files of a sweep. */
 static int find_more(struct ofs_indexer *ix)
 {
 	uint64_t inos[SWEPT_AT_ONCE];
@@ -193,7 +193,7 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 	}
 }
 
-/* Tells the others how much there is left. */
+/* Updates the figures for ofs_indexer_stats(). */
 static void publish(struct ofs_indexer *ix)
 {
 	OFS_LOCKED(&ix->lock);
@@ -209,7 +209,7 @@ static void add_early(struct ofs_indexer *ix, uint64_t ino)
 	ofs_map_put(&ix->early, ino, ix);
 }
 
-/* The directory was in the working tier when `moves` had been counted. */
+/* Caches a directory that was in the working tier when the number of moves was `moves`. */
 static void add_working(struct ofs_indexer *ix, uint64_t dir, uint64_t moves)
 {
 	OFS_LOCKED(&ix->lock);
@@ -217,7 +217,7 @@ static void add_working(struct ofs_indexer *ix, uint64_t dir, uint64_t moves)
 		atomic_store(&ix->working[dir % OFS_INDEXER_WORKING_DIRS], dir);
 }
 
-/* Opens the index for the first file that belongs in it. */
+/* Opens the index for the first file that belongs in it, and repeats the look. */
 static int look_with_index(struct ofs_indexer *ix, struct ofs_look *l,
 			   const struct ofs_indexer_todo *what)
 {
@@ -230,7 +230,7 @@ static int look_with_index(struct ofs_indexer *ix, struct ofs_look *l,
 	return r < 0 ? r : ofs_look_at(l, what->ino, what->how);
 }
 
-/* Updates the last of the list. Errors of the store are left to the next sweep. */
+/* Looks at the last inode of `todo`. Errors of the store are left to a later sweep. */
 static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
 {
 	struct ofs_indexer_todo what = ix->todo.at[--ix->todo.n];

@@ -3,7 +3,7 @@
 
 #include "base/fold.h"
 
-#define GAP_MAX 64 /* bytes between two words of a phrase */
+#define GAP_MAX 64 /* bytes or escape sequences between two words of a phrase */
 
 typedef bool (*is_inside_fn)(char c);
 
@@ -24,7 +24,7 @@ static bool is_dense(const char *p, size_t len)
 	return ofs_words_is_dense(c);
 }
 
-/* The word or name before `at` continues there. */
+/* Whether a word or name that ends before `at` would continue at `at`. */
 static bool goes_on(const char *text, size_t len, size_t at, is_inside_fn is_inside)
 {
 	size_t before = at;
@@ -59,7 +59,7 @@ static enum ofs_match judge(const struct ofs_term *term, const char *text, size_
 	return stands_alone(text, len, at, end, ofs_fold_is_word) ? OFS_MATCH_WORD : OFS_MATCH_NONE;
 }
 
-/* The first run of characters of words in [text, end). */
+/* Returns the first run of word characters in [text, end); *ret_len is 0 if there is none. */
 static const char *first_word(const char *text, const char *end, size_t *ret_len)
 {
 	const char *p = text, *q;
@@ -73,8 +73,8 @@ static const char *first_word(const char *text, const char *end, size_t *ret_len
 }
 
 /*
- * The words of `phrase` stand at text[at], with no other words between them; *ret_end is the end of
- * the last one.
+ * Whether the words of `phrase` stand at text[at] with no other words between them. Sets *ret_end
+ * to the end of the last one.
  */
 static bool has_words(const char *phrase, size_t phrase_len, const char *text, size_t len,
 		      size_t at, size_t *ret_end)
@@ -98,7 +98,7 @@ static bool has_words(const char *phrase, size_t phrase_len, const char *text, s
 	return true;
 }
 
-/* A phrase whose first word, at `lead` in it, stands at text[at]. */
+/* Judges a phrase whose first word, at offset `lead` of the phrase, was found at text[*at]. */
 static enum ofs_match judge_phrase(const struct ofs_term *term, size_t lead, const char *text,
 				   size_t len, size_t *at, size_t *ret_end)
 {

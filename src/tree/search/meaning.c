@@ -11,40 +11,39 @@
 #include "base/u64_list.h"
 #include "tree/search/indexer.h"
 
-#define AT_ONCE 64 /* documents that are made to vectors together */
-#define QUERY_FOR (300 * OFS_NS_PER_MS) /* that a search waits for a service, */
-#define REST (30 * OFS_NS_PER_S) /* and how long it is not asked after it failed */
-#define IDLE (2 * OFS_NS_PER_S) /* between two looks for what is missing */
+#define AT_ONCE 64 /* documents turned into vectors by one call */
+#define QUERY_FOR (300 * OFS_NS_PER_MS) /* a search waits this long for an endpoint */
+#define REST (30 * OFS_NS_PER_S) /* a model that failed is not used for this time */
+#define IDLE (2 * OFS_NS_PER_S) /* between two checks for missing vectors */
 #define SETTLE_FOR (2 * OFS_NS_PER_S)
-#define MEMORY_MAX ((size_t)256 << 20) /* bytes of vectors that are searched */
-#define LISTED_AT_ONCE 256
+#define MEMORY_MAX ((size_t)256 << 20) /* bytes of vectors in memory; others are not searched */
+#define LISTED_AT_ONCE 256 /* contents */
 /*
- * A document is near if its cosine is so many standard deviations above the mean of all: chance
- * gives that to one of a thousand.
+ * A document is near if its cosine is this many standard deviations above the mean of all, which by
+ * chance happens to one in a thousand.
  */
 #define STANDS_OUT 3.0
-#define FEW 50 /* documents, of which those are near that have this cosine */
+#define FEW 50 /* with fewer documents, those with this cosine are near: */
 #define NEAR_ENOUGH 0.3
-
 struct ofs_meaning {
 	struct ofs_tree *tree;
 	struct ofs_embed_settings settings;
 	atomic_bool stop;
 
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the fields up to `trouble` */
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool running;
-	struct ofs_embedder *embedder; /* set once; NULL: it could not be opened */
-	int64_t again; /* monotonic: it is not asked, or opened, before */
-	uint64_t made_for; /* documents that there were when none was missing a vector */
-	char trouble[sizeof(((struct ofs_error *)NULL)->text)]; /* why */
+	struct ofs_embedder *embedder; /* set once; NULL: not yet opened */
+	int64_t again; /* monotonic: the model is not used or opened before then; 0: no failure */
+	uint64_t made_for; /* number of documents when last all had vectors */
+	char trouble[sizeof(((struct ofs_error *)NULL)->text)]; /* the last failure; "": none */
 
 	pthread_rwlock_t table; /* guards what follows */
-	struct ofs_buf vectors; /* one after the other */
-	struct ofs_u64_list docs; /* of which they are */
-	uint64_t at; /* number of the last that was read from the index */
-	uint64_t numbering; /* of the index's documents */
+	struct ofs_buf vectors; /* of the documents in `docs`, in that order */
+	struct ofs_u64_list docs;
+	uint64_t at; /* how far the index's vectors have been read */
+	uint64_t numbering; /* of the documents, as of that reading */
 };
 
 /* ---- the model */
@@ -58,7 +57,7 @@ static void fail(struct ofs_meaning *m, const struct ofs_error *err)
 	snprintf(m->trouble, sizeof(m->trouble), "%s", err->text);
 }
 
-/* The model, unless it has failed a short time ago; NULL. */
+/* Opens the model if necessary. Returns NULL if it failed, now or a short time ago. */
 static struct ofs_embedder *get_model(struct ofs_meaning *m)
 {
 	struct ofs_error err = { .text = "" };
@@ -96,7 +95,7 @@ static int embed(struct ofs_meaning *m, struct ofs_embedder *e, const struct ofs
 struct content {
 	struct ofs_fts_bare bare;
 	const char *model;
-	struct ofs_buf text; /* of all documents, which follow each other */
+	struct ofs_buf text; /* of all its documents, which are adjacent */
 	struct ofs_buf vectors;
 };
 
@@ -107,7 +106,7 @@ static void content_finish(struct content *c)
 	ofs_buf_finish(&c->vectors);
 }
 
-/* 1: it was read from a file that has it; 0: there is none. */
+/* Reads the content from a file that has it. Returns 1, 0 if no file does, or -errno. */
 static int read_content(struct ofs_meaning *m, struct ofs_fts *index, struct content *c)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
@@ -160,7 +159,7 @@ static int prune_vectors(void *model, struct ofs_fts *index)
 	return ofs_fts_prune_vectors(index, model);
 }
 
-/* The vectors of the next content after *at that has none. 1; 0: there is none. */
+/* Makes the vectors of the first content after *at that has none. 1; 0: there is none; -errno. */
 static int make_next(struct ofs_meaning *m, struct ofs_embedder *e, uint64_t *at)
 {
 	struct ofs_fts *index = ofs_indexer_index(m->tree->indexer);
@@ -184,7 +183,7 @@ static int make_next(struct ofs_meaning *m, struct ofs_embedder *e, uint64_t *at
 	return r < 0 ? r : 1;
 }
 
-/* All that are missing, until `until` (monotonic; 0: without end). */
+/* Makes all missing vectors, until `until` (monotonic; 0: no limit). */
 static void make_all(struct ofs_meaning *m, int64_t until, uint64_t documents)
 {
 	struct ofs_embedder *e = get_model(m);
@@ -203,7 +202,7 @@ static void make_all(struct ofs_meaning *m, int64_t until, uint64_t documents)
 	m->made_for = documents;
 }
 
-/* What failed may be tried again by now. */
+/* Whether the rest after a failure is over; ends it. */
 static bool is_rested(struct ofs_meaning *m)
 {
 	OFS_LOCKED(&m->lock);
@@ -247,7 +246,7 @@ static void take_vectors(void *arg, uint64_t doc, size_t ndocs, const void *data
 	struct ofs_meaning *m = arg;
 	unsigned int dims = ofs_embedder_dims(m->embedder);
 
-	/* Of a content that is cut otherwise by now, they say nothing. */
+	/* Vectors of another number of documents belong to a content since split differently. */
 	if (!dims || len != ndocs * dims || m->vectors.len + len > MEMORY_MAX)
 		return;
 	ofs_buf_append(&m->vectors, data, len);
@@ -255,7 +254,7 @@ static void take_vectors(void *arg, uint64_t doc, size_t ndocs, const void *data
 		ofs_u64_list_add(&m->docs, doc + i);
 }
 
-/* Reads what is new in the index. `table` is held for writing. */
+/* Reads the index's new vectors. `table` is held for writing. */
 static void read_table(struct ofs_meaning *m, struct ofs_fts *index)
 {
 	uint64_t numbering = ofs_fts_numbering(index);
@@ -270,7 +269,7 @@ static void read_table(struct ofs_meaning *m, struct ofs_fts *index)
 		;
 }
 
-/* The `max` nearest, by a list in which each new one finds its place. */
+/* Sets `ret` to the `max` nearest with a cosine of at least `least`, by insertion. */
 static size_t nearest(const float *cosines, const struct ofs_u64_list *docs, double least,
 		      struct ofs_near *ret, size_t max)
 {
@@ -301,7 +300,7 @@ static size_t find_nearest(const struct ofs_meaning *m, const int8_t *query, str
 		sum += cosines[i];
 		squares += (double)cosines[i] * cosines[i];
 	}
-	/* Of a few the mean is theirs, and none can stand out. */
+	/* With few documents the mean depends on each too much for any to stand out. */
 	least = NEAR_ENOUGH;
 	if (n >= FEW) {
 		sum /= (double)n;

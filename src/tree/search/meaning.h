@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Search by meaning, where a model is set: the documents of the search index (index/fts.h) as
- * vectors, made in the background, and those nearest to a query.
+ * Search by meaning, if a model is configured: keeps a vector for each document of the search index
+ * (index/fts.h), made in the background, and finds those nearest to a query.
  */
 #pragma once
 
@@ -10,48 +10,49 @@
 
 struct ofs_meaning;
 
-/* A document near a query. */
+/* A document close to a query. */
 struct ofs_near {
 	uint64_t doc;
 	double cosine;
 };
 
-/* NULL without a model. One that cannot be used is logged, and opened again from time to time. */
+/* Returns NULL if no model is set. If opening one fails, this is logged and retried later. */
 struct ofs_meaning *ofs_meaning_create(struct ofs_tree *t, const struct ofs_embed_settings *s);
 
-/* Starts the thread that makes vectors. */
+/* Starts the thread that makes vectors; returns 0 or -errno. NULL is a no-op. */
 int ofs_meaning_start(struct ofs_meaning *m);
 
-/* Ends the thread. NULL is allowed. */
+/* Ends the thread. NULL is a no-op. */
 void ofs_meaning_stop(struct ofs_meaning *m);
-void ofs_meaning_destroy(struct ofs_meaning *m); /* NULL is allowed */
+void ofs_meaning_destroy(struct ofs_meaning *m); /* NULL is a no-op */
 
 /*
- * Without a thread, makes the vectors that are missing where that takes no service, for up to two
- * seconds. NULL is allowed.
+ * For a tree without background threads, makes missing vectors for up to two seconds, if the model
+ * is on this machine. NULL is a no-op.
  */
 void ofs_meaning_settle(struct ofs_meaning *m);
 
 /*
- * The documents that stand out as near to a text, the nearest first: up to `max`. Returns how many;
- * 0 also where there is no model, or its service does not answer at once. NULL is allowed.
+ * Sets `ret` to the documents that stand out as close to a text, nearest first, and returns their
+ * number, at most `max`. Returns 0 also without a model, or if an endpoint does not answer in time.
+ * `m` may be NULL.
  */
 size_t ofs_meaning_find(struct ofs_meaning *m, const char *text, size_t len, struct ofs_near *ret,
 			size_t max);
 
 /*
- * Of some texts, the one nearest to `text`, where that takes no service; SIZE_MAX: none is near, or
- * it is not known. NULL is allowed.
+ * Returns the index of the text nearest to `text`, or SIZE_MAX if none has a positive cosine or the
+ * model is not on this machine. `m` may be NULL.
  */
 size_t ofs_meaning_nearest(struct ofs_meaning *m, const char *text,
 			   const struct ofs_embed_text texts[], size_t n);
 
 struct ofs_meaning_stats {
-	char model[128]; /* "": there is none */
-	uint64_t vectors; /* that the last search has looked at */
-	bool caught_up; /* no document is without */
+	char model[128]; /* "": none */
+	uint64_t vectors; /* in memory as of the last search */
+	bool caught_up; /* every document has a vector */
 	char trouble[sizeof(((struct ofs_error *)NULL)->text)]; /* "": none */
 };
 
-/* Without a model all is empty. NULL is allowed. */
+/* Without a model all is empty. `m` may be NULL. */
 void ofs_meaning_stats(struct ofs_meaning *m, struct ofs_meaning_stats *ret);

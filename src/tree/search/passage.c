@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A region is cut into units: its lines, and pieces of lines that are long. Each is rated by BM25;
- * it lends some of that to the units around it that have not the same words, as an answer often
- * follows the line that has those of the question. A passage grows from the best unit over its
- * neighbours.
+ * A region is split into units: lines, or pieces of long lines. Each unit is rated by BM25, and
+ * lends some of its rate to units around it that lack its words, as an answer often follows the
+ * line with the words of the question. A passage grows from the best unit over its neighbours.
  */
 #include "tree/search/passage.h"
 
@@ -13,47 +12,47 @@
 #include "base/text.h"
 #include "tree/search/match.h"
 
-/* BM25's parameters, and the words of a unit that is neither short nor long. */
+/* BM25's parameters, and the number of words of a unit of average length. */
 #define K1 1.2
 #define B 0.75
 #define USUAL_WORDS 20.0
 
-#define RARITY 1.1 /* exponent of a word's weight: how much more rare words tell */
-#define REACH 2 /* units before and after that lend */
-#define ACROSS 0.5 /* of what is lent, over a blank line or to another paragraph */
-#define COVERAGE 0.1 /* more for each word beyond the first */
-#define NEARNESS 0.7 /* of the weight of two words of the query that follow each other */
-#define NEAR 9 /* words from one to the other at which that counts no more */
-#define AS_WRITTEN 1.0 /* of the weight of the words of a term that stands as it is written */
+#define RARITY 1.1 /* exponent of a word's weight: the larger, the more rare words count */
+#define REACH 2 /* units lend to this many before and after */
+#define ACROSS 0.5 /* factor for what is lent across the start of a paragraph */
+#define COVERAGE 0.1 /* bonus for each different word beyond the first */
+#define NEARNESS 0.7 /* bonus for adjacent words of the query, times the lesser weight, */
+#define NEAR 9 /* if they are fewer than this many words apart */
+#define AS_WRITTEN 1.0 /* bonus for a term as written, times the weight of its words */
 
-#define UNIT_MAX 400 /* bytes that a line may have and be one unit */
-#define LINES_MAX 12
-#define BYTES_MIN 380 /* a passage takes what is around it up to that, */
-#define FILL_MAX 2 /* but no more units than these; */
-#define BYTES_MAX 800 /* and up to this such units */
-#define GOOD 0.8 /* as have so much of the rate of the best */
+#define UNIT_MAX 400 /* bytes of a unit */
+#define LINES_MAX 12 /* of a passage */
+#define BYTES_MIN 380 /* shorter passages are filled up with what is around them, */
+#define FILL_MAX 2 /* with at most this many units */
+#define BYTES_MAX 800 /* of a passage */
+#define GOOD 0.8 /* a passage grows over units with this share of its best unit's rate */
 #define PASSAGES_MAX 10 /* of a region */
 
-/* What a unit gets of one that is -REACH ... REACH units away. */
+/* The share that a unit is lent by one that is -REACH ... REACH units away. */
 static const double lent[] = { 0.4, 0.7, 1, 0.3, 0.1 };
 
 struct unit {
-	size_t at, end; /* its newline included */
+	size_t at, end; /* including its newline */
 	uint64_t line;
-	uint32_t nwords; /* of the text */
-	uint32_t words; /* of the query, as bits */
-	size_t place; /* the first of its places */
-	float by_word[OFS_QUERY_WORDS]; /* what it is rated for each of its words, */
-	double own, rate; /* for all, and with what is around it */
-	double written; /* of a wish that it has */
+	uint32_t nwords; /* words of the text */
+	uint32_t words; /* the query's words in it, as bits */
+	size_t place; /* index of its first place */
+	float by_word[OFS_QUERY_WORDS]; /* its rate for each word */
+	double own, rate; /* its own rate, and with what is lent and all bonuses */
+	double written; /* weight of the best wish in it */
 	bool starts_line, ends_line, starts_paragraph, is_blank, exact, taken;
 };
 
-/* Where a word of the query stands. */
+/* An occurrence of a word of the query. */
 struct place {
 	size_t at, end;
 	uint32_t word;
-	uint32_t order; /* of the words of the text */
+	uint32_t order; /* position among the words of the text */
 };
 
 struct scan {
@@ -64,7 +63,7 @@ struct scan {
 	size_t n, cap;
 	struct place *places;
 	size_t nplaces, cap_places;
-	size_t unit; /* that words are being found in */
+	size_t unit; /* the one whose words are being found */
 	uint32_t order;
 };
 
@@ -98,7 +97,7 @@ void ofs_passages_weigh(const struct ofs_query *q, const uint64_t found[OFS_QUER
 
 /* ---- units */
 
-/* Where a unit that starts at `at` ends: with the line, or near UNIT_MAX at a blank. */
+/* Returns the end of a unit: that of the line, or a blank before UNIT_MAX. */
 static size_t unit_end(const struct ofs_text_region *r, size_t at)
 {
 	const char *text = r->text + at, *end;
@@ -136,7 +135,7 @@ static size_t indent_of(const struct scan *s, const struct unit *u)
 	return n;
 }
 
-/* After a blank line, at a heading, or where something indented is over. */
+/* Whether the unit follows a blank line, is a heading, or is the first after an indented part. */
 static bool starts_paragraph(const struct scan *s, const struct unit *u)
 {
 	const struct unit *before = u - 1;
@@ -175,7 +174,7 @@ static void take_word(void *arg, const struct ofs_word *word)
 
 	while (s->unit + 1 < s->n && word->at >= s->units[s->unit].end)
 		s->units[++s->unit].place = s->nplaces;
-	/* A name stands where its first part does. */
+	/* A name has the position of its first part. */
 	if (word->kind != OFS_WORD_NAME) {
 		s->order++;
 		s->units[s->unit].nwords++;
@@ -199,9 +198,9 @@ static void find_words(struct scan *s, struct ofs_words *words)
 		s->units[++s->unit].place = s->nplaces;
 }
 
-/* ---- terms as they are written */
+/* ---- terms as written */
 
-/* The term begins in the unit; it may go on in the next. */
+/* Whether the term starts in the unit; it may continue in the next. */
 static bool has_term(const struct scan *s, const struct unit *u, const struct ofs_term *term)
 {
 	const struct unit *last = u + 1 < s->units + s->n ? u + 1 : u;
@@ -221,7 +220,7 @@ static void find_terms(struct scan *s)
 					    has_term(s, &s->units[i], &s->query->terms[k]);
 }
 
-/* Only the best of them counts. */
+/* Finds each unit's wish of the largest weight. */
 static void find_wishes(struct scan *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -239,7 +238,7 @@ static void find_wishes(struct scan *s)
 	}
 }
 
-/* ---- rates */
+/* ---- rating */
 
 static void rate_own(struct scan *s, size_t unit)
 {
@@ -257,7 +256,7 @@ static void rate_own(struct scan *s, size_t unit)
 	}
 }
 
-/* How near to each other those stand, in units first to last, that do so in the query. */
+/* The bonus for words in units `first` to `last` that are adjacent in the query. */
 static double nearness(const struct scan *s, size_t first, size_t last)
 {
 	const struct ofs_query *q = s->query;
@@ -271,7 +270,7 @@ static double nearness(const struct scan *s, size_t first, size_t last)
 		if (!q->words[w].in_order)
 			continue;
 		seen[w] = p->order;
-		/* best[w]: from the word before w to w; the other way around is one word farther. */
+		/* best[w]: distance from word w - 1 to w; in reverse order one larger. */
 		d = w && seen[w - 1] ? p->order - seen[w - 1] : NEAR;
 		if (w && d && d < NEAR && (!best[w] || d < best[w]))
 			best[w] = d;
@@ -285,7 +284,7 @@ static double nearness(const struct scan *s, size_t first, size_t last)
 	return sum;
 }
 
-/* The most that units first to last lend to one of them for a word that it has not. */
+/* The most that units `first` to `last` lend to `unit` for a word that it lacks. */
 static double borrow(const struct scan *s, size_t unit, size_t first, size_t last, int word)
 {
 	double most = 0, share;
@@ -349,7 +348,8 @@ static bool is_free(const struct scan *s, size_t unit)
 }
 
 /*
- * The next unit that the passage takes, or SIZE_MAX. `filled`: units that it took to have enough.
+ * Returns the unit by which the passage grows, or SIZE_MAX. *filled counts those taken only to
+ * reach BYTES_MIN.
  */
 static size_t next_unit(const struct scan *s, struct span p, double best, size_t *filled)
 {
@@ -362,7 +362,7 @@ static size_t next_unit(const struct scan *s, struct span p, double best, size_t
 	if (bytes_of(s, p) >= BYTES_MIN || *filled == FILL_MAX)
 		return SIZE_MAX;
 	++*filled;
-	/* What it belongs to: the head of a function, of a record, of a list. */
+	/* A less indented line above is what this belongs to: the head of a function or a list. */
 	if (may_up && !s->units[up].is_blank &&
 	    indent_of(s, &s->units[up]) < indent_of(s, &s->units[p.first]))
 		return up;
@@ -395,7 +395,7 @@ static struct span grow(const struct scan *s, size_t unit)
 	return p;
 }
 
-/* The place around which a unit tells most. */
+/* Returns the occurrence from which on a snippet shows words of the largest weight. */
 static const struct place *best_place(const struct scan *s, size_t unit)
 {
 	const struct place *best = NULL;
@@ -418,7 +418,7 @@ static const struct place *best_place(const struct scan *s, size_t unit)
 	return best;
 }
 
-/* The unit of a passage that has most of the words itself. */
+/* Returns the unit of a passage with the highest rate of its own. */
 static size_t telling_unit(const struct scan *s, struct span p)
 {
 	size_t best = p.first;
@@ -455,7 +455,7 @@ static void add(struct ofs_passages *p, struct scan *s, struct span span, double
 	}
 }
 
-/* They lent it their rates, but stand in other passages. */
+/* Whether a unit has a word of the query. If none has, the rate was lent by other passages. */
 static bool has_words(const struct scan *s, struct span p)
 {
 	for (size_t i = p.first; i <= p.last; i++)

@@ -8,7 +8,7 @@
 #include "base/quantity.h"
 #include "tree/core/place.h"
 
-/* What these weigh of a word's 1. */
+/* Weights, relative to 1 for a whole word. */
 #define WEIGHT_PART 0.4
 #define WEIGHT_GRAM 0.5
 
@@ -34,14 +34,14 @@ struct parser {
 	struct ofs_query *query;
 	struct ofs_words *words;
 	struct ofs_buf plain;
-	const char *text; /* that words are taken from, */
-	uint32_t taken; /* and these */
-	const char *row, *row_end; /* words without operators, one after the other, */
-	size_t row_len; /* so many, */
-	uint32_t row_words; /* and these */
+	const char *text; /* source of the words being taken */
+	uint32_t taken; /* the query's words taken from it, as bits */
+	const char *row, *row_end; /* adjacent words without operators: their text, */
+	size_t row_len; /* their number */
+	uint32_t row_words; /* and the query's words in it, as bits */
 };
 
-/* A word of the query, without its leading "-". */
+/* A word as typed, without its leading '-' or '+'. */
 struct word {
 	const char *text;
 	size_t len;
@@ -94,7 +94,7 @@ static bool has_word(const char *text, size_t len)
 
 /* ---- filters */
 
-/* "2026-01-31" or "2026-01-31T12:00:00Z". */
+/* Reads "2026-01-31" or "2026-01-31T12:00:00Z". */
 static bool read_date(const char *text, int64_t *ret)
 {
 	const char *format = strchr(text, 'T') ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d";
@@ -106,13 +106,13 @@ static bool read_date(const char *text, int64_t *ret)
 	if ((len != strlen("2026-01-31") && len != strlen(again)) || !strptime(text, format, &tm))
 		return false;
 	s = timegm(&tm);
-	/* timegm() turns a date that does not exist into another one. */
+	/* timegm() normalises a date that does not exist, so that it no longer equals the text. */
 	return strftime(again, sizeof(again), "%Y-%m-%dT%H:%M:%SZ", &tm) &&
 	       strncmp(again, text, len) == 0 &&
 	       !__builtin_mul_overflow((int64_t)s, OFS_NS_PER_S, ret);
 }
 
-/* "30m", "6h", "7d": a time before `now`. */
+/* Reads "30m", "6h" or "7d" as a time before `now`. */
 static bool read_age(const char *text, int64_t now, int64_t *ret)
 {
 	static const struct ofs_quantity age = { OFS_UNIT_S, 0, INT64_MAX / OFS_NS_PER_S, NULL,
@@ -186,7 +186,7 @@ static int take_filter(struct parser *p, enum filter filter, const struct word *
 	return 0;
 }
 
-/* The filter whose name and colon start `text`; FILTERS: none. "tag::x" is not a filter. */
+/* Returns the filter whose name and colon start `text`, or FILTERS. "tag::x" is not a filter. */
 static enum filter find_filter(const char *text, size_t *ret_len)
 {
 	int i;
@@ -203,7 +203,7 @@ static enum filter find_filter(const char *text, size_t *ret_len)
 
 /* ---- terms */
 
-/* Runs of blanks become one, and none stays at either end. */
+/* Replaces runs of blanks by one, and removes those at either end. Returns the new length. */
 static size_t squeeze(char *text, size_t len)
 {
 	size_t n = 0;
@@ -231,7 +231,7 @@ void ofs_query_add_form(struct ofs_query *q, size_t word, enum ofs_form_kind kin
 	q->starting[(unsigned char)text[0]] |= UINT64_C(1) << q->nforms++;
 }
 
-/* The word as it stands in the text, folded, without leading '_'; its length. */
+/* Folds the word as written in the text, without leading '_'. Returns the length. */
 static size_t fold_word(const char *text, const struct ofs_word *word, char folded[OFS_WORD_MAX])
 {
 	size_t at = word->at;
@@ -248,10 +248,7 @@ static bool starts_so(const struct ofs_form *f, const char *text, const struct o
 	return fold_word(text, word, folded) >= f->len && memcmp(folded, f->text, f->len) == 0;
 }
 
-/*
- * One is the other but for a letter that is missing, is another, or has changed places with the
- * next.
- */
+/* Whether at most a letter is missing or replaced, or two adjacent ones are swapped. */
 static bool is_typo(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t i = 0, rest;
@@ -317,7 +314,7 @@ static struct ofs_query_word read_query_word(const struct parser *p, const struc
 	return w;
 }
 
-/* The number of a word that is there already, or `nwords`. */
+/* Returns the number of the query's word with this form, or `nwords`. */
 static size_t find_word(const struct ofs_query *q, const char *text, size_t len)
 {
 	for (size_t i = 0; i < q->nforms; i++)
@@ -327,7 +324,7 @@ static size_t find_word(const struct ofs_query *q, const char *text, size_t len)
 	return q->nwords;
 }
 
-/* Words beyond those that a query may have are left out, the common ones first. */
+/* Leaves out words that exceed OFS_QUERY_WORDS; common ones already beyond half of that. */
 static void take_word(void *arg, const struct ofs_word *word)
 {
 	struct parser *p = arg;
@@ -354,7 +351,7 @@ static void take_words(struct parser *p, const char *text, size_t len)
 	ofs_words_each(p->words, text, len, take_word, p);
 }
 
-/* The text of the term is allocated. */
+/* The term's text is allocated, for the caller to free. */
 static struct ofs_term make_term(enum ofs_term_kind kind, const char *text, size_t len)
 {
 	struct ofs_term term = { .kind = kind, .text = ofs_alloc(len + 1) };
@@ -380,7 +377,7 @@ static int add_term(struct parser *p, enum ofs_term_kind kind, const struct word
 	if (w->exclude) {
 		q->unwanted++;
 	} else {
-		/* The first of the unwanted makes room. */
+		/* Moves the first unwanted term to the end to make room. */
 		*to = q->terms[q->wanted];
 		to = &q->terms[q->wanted++];
 	}
@@ -388,7 +385,7 @@ static int add_term(struct parser *p, enum ofs_term_kind kind, const struct word
 	return 0;
 }
 
-/* One word alone stands as it is written anyway. */
+/* Adds a wish, unless there is only one word: any occurrence of that is as written. */
 static void add_wish(struct parser *p, const char *text, size_t len, uint32_t words)
 {
 	struct ofs_query *q = p->query;
@@ -405,7 +402,7 @@ static void end_row(struct parser *p)
 	p->row_len = p->row_words = 0;
 }
 
-/* A word without operators, whose words were taken. */
+/* Handles a word without operators, after take_words() of it. */
 static void take_plain(struct parser *p, const struct word *w)
 {
 	struct ofs_query *q = p->query;
@@ -420,7 +417,7 @@ static void take_plain(struct parser *p, const struct word *w)
 	p->row_words |= p->taken;
 }
 
-/* The last character is of a script whose words are pairs of characters. */
+/* Whether the last character belongs to a script whose words are pairs of characters. */
 static bool ends_dense(const char *text, size_t len)
 {
 	size_t at = len - 1;
@@ -432,7 +429,7 @@ static bool ends_dense(const char *text, size_t len)
 	return ofs_words_is_dense(c);
 }
 
-/* Only the last word of "std::vec*" is the start of one: its leading '_' do not count. */
+/* Only the last word of "std::vec*" is a prefix, without its leading '_'. */
 static void take_start(struct parser *p, const struct word *w)
 {
 	struct ofs_query *q = p->query;
@@ -453,7 +450,7 @@ static void take_start(struct parser *p, const struct word *w)
 	ofs_query_add_form(q, word, OFS_FORM_START, folded, ofs_fold(w->text + at, len, folded));
 }
 
-/* A term that must be there is also one to rank by. */
+/* A term that must occur also counts for the ranking. */
 static int take_term(struct parser *p, struct word *w)
 {
 	bool is_start = false;
@@ -497,7 +494,7 @@ void ofs_query_count(uint64_t found[OFS_QUERY_WORDS], uint32_t words)
 
 /* ---- words */
 
-/* A quoted word, or one that ends at a blank, as one does whose quote is not closed. */
+/* Reads up to the closing quote, or without one up to a blank. */
 static void read_word(struct parser *p, struct word *ret)
 {
 	const char *end = p->at[0] == '"' ? strchr(p->at + 1, '"') : NULL;
@@ -515,7 +512,7 @@ static void read_word(struct parser *p, struct word *ret)
 	ret->len = (size_t)(p->at - ret->text);
 }
 
-/* "-x" leaves x out and "+x" must be there, while "--x", "->" and "+=" stand for themselves. */
+/* True for -x and +x (for -"x" and +"x", too); "--x", "->" and "+=" are plain text. */
 static bool is_operator(const char *at, char sign)
 {
 	return at[0] == sign && (at[1] == '"' || ofs_fold_is_name(at[1]));

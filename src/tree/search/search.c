@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A search from its query to its hits: the best blocks are read, and passages found in them. */
+/* A search from query to hits: finding, reading the best blocks, listing without words. */
 #include "base/redact.h"
 #include "base/text.h"
 #include "tree/search/search.h"
 #include "tree/search/indexer.h"
 
-#define REPAIR_MIN 4 /* bytes of a word that may be mistyped */
-#define LISTED_MAX 1000000 /* files, of which the newest are listed, */
-#define LIST_MS_MIN 2000 /* and the time for them, where a search has no more */
-#define READ_MAX (UINT64_C(16) << 20) /* bytes of all contents */
-#define MARGIN 600 /* bytes around a block that its passages may reach into */
-#define WEIGHT_NEXT 0.95 /* of each further passage of a content */
-#define WEIGHT_COPY 0.3 /* of a hit in another file of the same content */
+#define REPAIR_MIN 4 /* bytes of the shortest word whose typos are looked for */
+#define LISTED_MAX 1000000 /* files listed without words, the newest */
+#define LIST_MS_MIN 2000 /* least time for that */
+#define READ_MAX (UINT64_C(16) << 20) /* bytes read of all contents together */
+#define MARGIN 600 /* bytes on either side of a block that passages may use */
+#define WEIGHT_NEXT 0.95 /* factor for each further passage of a content */
+#define WEIGHT_COPY 0.3 /* factor for each further file of a content */
 
 static void search_finish(struct ofs_search *s)
 {
@@ -39,7 +39,7 @@ static int compare_places(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Texts that were read, to be freed. */
+/* Texts of the regions, which must outlive the passages. */
 struct texts {
 	char **at;
 	size_t n, cap;
@@ -53,8 +53,8 @@ static void texts_finish(struct texts *t)
 }
 
 /*
- * Reads blocks first to last, which are near each other, with what is around them. The region
- * starts and ends with a line where one does within the margin.
+ * Reads blocks `first` to `last`, which are close to each other, and adds them as a region with
+ * what is around them. It starts and ends at a line break, if there is one within the margin.
  */
 static int read_region(struct ofs_search *s, struct ofs_candidate *c,
 		       const struct ofs_text_block *first, const struct ofs_text_block *last,
@@ -115,7 +115,7 @@ static int read_candidate(struct ofs_search *s, struct ofs_candidate *c, struct 
 
 /* ---- hits */
 
-/* Copies of a content count less, so that the newest comes first. */
+/* Adds the passage for each file, on the first hit of the content; copies count less. */
 static int add_hit(struct ofs_search *s, struct ofs_candidate *c, const struct ofs_passages *ps,
 		   const struct ofs_passage *p, double score)
 {
@@ -131,7 +131,7 @@ static int add_hit(struct ofs_search *s, struct ofs_candidate *c, const struct o
 	return r;
 }
 
-/* A term that must be there must be in the passage, unless the names have it. */
+/* Whether the passage has a wanted term, if there is any, or the names have a word of the query. */
 static bool answers(const struct ofs_search *s, const struct ofs_candidate *c,
 		    const struct ofs_passage *p)
 {
@@ -159,8 +159,8 @@ static int add_hits(struct ofs_search *s, const struct ofs_passages *p)
 }
 
 /*
- * Where nothing has the phrases of a query that says more, they need not be there. False: there
- * are none, or that is all.
+ * If there are no hits, drops the wanted phrases of a query that has other words. Returns whether
+ * it did, which it does not if there are other wanted terms.
  */
 static bool relax(struct ofs_search *s)
 {
@@ -202,7 +202,7 @@ static int find_hits(struct ofs_search *s)
 
 /* ---- lists */
 
-/* Files by when they were written. */
+/* A file and its modification time. */
 struct dated {
 	int64_t mtime;
 	uint64_t ino;
@@ -240,7 +240,7 @@ static int take_date(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/* Without words, the files that the filters admit, the newest first. */
+/* For a query without words: lists the files that the filters admit, newest first. */
 static int list(struct ofs_search *s)
 {
 	OFS_CLEANUP(dates_finish) struct dates dates = { .search = s };
@@ -267,7 +267,7 @@ static int list(struct ofs_search *s)
 	return r;
 }
 
-/* ---- the whole */
+/* ---- the search as a whole */
 
 static void weigh_words(struct ofs_search *s)
 {
@@ -275,14 +275,14 @@ static void weigh_words(struct ofs_search *s)
 
 	ofs_passages_weigh(s->query, s->found, s->all, s->weights);
 	ofs_passages_weigh(s->query, s->named, s->names, text);
-	/* What is frequent in texts tells little in a name, too. */
+	/* A word that is frequent in texts tells little in a name, too. */
 	for (size_t i = 0; i < s->query->nwords; i++)
 		s->label_weights[i] = s->found[i] ? OFS_MIN(text[i], s->weights[i]) : text[i];
 }
 
 /*
- * Gives those words other forms of which there is none, where they are most of the query: words
- * that start so, and those that a letter may be wrong in. True if there are any.
+ * If at least half of the words are not found anywhere, adds forms to these: words that they start,
+ * and words with a typo. Returns whether it added any.
  */
 static bool repair(struct ofs_search *s)
 {
@@ -303,7 +303,7 @@ static bool repair(struct ofs_search *s)
 			continue;
 		ofs_query_add_form(q, f.word, OFS_FORM_START, f.text, f.len);
 		ofs_query_add_form(q, f.word, OFS_FORM_TYPO, f.text, f.len);
-		/* Its ending may be what is wrong, so that this is no stem. */
+		/* The typo may be in the ending, and then the text is not the stem. */
 		if (q->words[f.word].typed_len != f.len)
 			ofs_query_add_form(q, f.word, OFS_FORM_TYPO, q->words[f.word].typed,
 					   q->words[f.word].typed_len);
@@ -320,7 +320,7 @@ static int find(struct ofs_search *s)
 	if (!s->tree->background)
 		ofs_indexer_settle(s->tree->indexer);
 	ofs_search_give_time(s, s->tree->search_ms);
-	/* What is indexed in the meantime is found twice, not missed. */
+	/* In this order, a file that is indexed meanwhile is found twice rather than missed. */
 	r = ofs_search_scan(s);
 	if (r == 0)
 		r = ofs_search_index_find(s, 0);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files that a search looks at without an index, the newest first. Where their directories have
- * more than can be looked at, all inodes are gone through instead, from the newest on, for as long
- * as that may take.
+ * The files that are searched without an index, newest first. If the directories hold more than
+ * there is time for, all inodes are visited instead, from the newest on, until the time is over.
  */
 #include "base/clock.h"
 #include "tree/core/entry_list.h"
@@ -10,9 +9,9 @@
 #include "tree/core/walk.h"
 #include "tree/search/search.h"
 
-#define WALK_PART 2 /* of the time, for the directories */
-#define WALK_AT_ONCE 1024 /* names, between two looks at the clock */
-#define INODES_AT_ONCE 256
+#define WALK_PART 2 /* the walk of directories gets this fraction of the time: a half */
+#define WALK_AT_ONCE 1024 /* files between two looks at the clock */
+#define INODES_AT_ONCE 256 /* inodes listed by one call */
 
 void ofs_search_give_time(struct ofs_search *s, uint32_t ms)
 {
@@ -31,8 +30,8 @@ struct looking {
 	size_t max;
 	int (*fn)(void *arg, uint64_t ino, const char *name);
 	void *arg;
-	struct ofs_entry_list files; /* with a name, or "" */
-	int64_t until; /* for the directories */
+	struct ofs_entry_list files; /* with their names; "": the place is not known */
+	int64_t until; /* monotonic: end of the time for the walk */
 };
 
 static void looking_finish(struct looking *l)
@@ -71,7 +70,7 @@ static int walk_below(struct looking *l, uint64_t dir)
 	return ofs_walk_files(l->search->tree, dir, true, add_file, l);
 }
 
-/* The categories asked for, in a directory whose directories are categories. */
+/* Walks the categories asked for, in a directory whose directories are categories. */
 static int walk_base(struct looking *l, uint64_t dir)
 {
 	const struct ofs_wanted *w = &l->search->query->categories;
@@ -113,7 +112,7 @@ static void take_tagged(void *arg, const struct ofs_label *label)
 		ofs_entry_list_add(&l->files, label->ino, "");
 }
 
-/* The files that the filters may admit: a label may say another category than the directory. */
+/* Adds files that the filters may admit. A label can override the category of the directory. */
 static int walk_working(struct looking *l)
 {
 	const struct ofs_query *q = l->search->query;
@@ -155,7 +154,7 @@ static int walk(struct looking *l)
 
 /* ---- by number */
 
-/* A file of which it is not known where it lies. */
+/* Passes on a file whose place is not known, if that is in the tree and its tiers. */
 static int give(struct looking *l, uint64_t ino)
 {
 	OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a = { .place.path = OFS_BUF_INIT };
@@ -170,7 +169,7 @@ static int give(struct looking *l, uint64_t ino)
 	return tier < l->first || tier > l->last ? 0 : l->fn(l->arg, ino, slash ? slash + 1 : path);
 }
 
-/* With -ECANCELED where there was no time for all. */
+/* Returns -ECANCELED if the time or the number of files did not suffice. */
 static int give_inodes(struct looking *l)
 {
 	uint64_t found[INODES_AT_ONCE], before = INT64_MAX;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding through the search index. It names documents, whose text is then read from the store; a
- * file that no longer has that content is noted for the indexer.
+ * Finds documents and files through the search index. The text of documents is read from the store
+ * afterwards.
  */
 #include "tree/search/search.h"
 #include "tree/search/indexer.h"
 
-#define DOCS_MAX 20000 /* that have a word, the newest */
-#define FILES_MAX 2000 /* that have it in their names */
-#define STEM_MIN 3 /* letters that are left of a word when its ending is cut off */
+#define DOCS_MAX 20000 /* documents per form, the newest */
+#define FILES_MAX 2000 /* files per form in their names, likewise */
+#define STEM_MIN 3 /* letters of the shortest stem */
 
-/* The documents of a file that has words in its names. */
+/* A file with words in its names, and the documents of its content. */
 struct named {
 	uint64_t ino;
-	uint64_t first, n; /* documents */
+	uint64_t first, n; /* the numbers of its documents */
 	uint32_t label;
 };
 
@@ -26,7 +26,7 @@ static int compare_down(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* The newest first, each once. */
+/* Sorts, newest first, and removes duplicates. */
 static void settle(struct ofs_u64_list *l)
 {
 	size_t n = 0;
@@ -40,8 +40,8 @@ static void settle(struct ofs_u64_list *l)
 }
 
 /*
- * What is indexed of a word that starts like the form may be shorter than that: "running" is found
- * under "run". The text tells whether it is one.
+ * Finds stems shorter than the prefix: "running" is indexed as "run". This also finds documents
+ * without such a word, which are sorted out when their text is read.
  */
 static int find_stems(struct ofs_fts *index, const struct ofs_form *f, struct ofs_u64_list *docs)
 {
@@ -60,7 +60,7 @@ static int find_stems(struct ofs_fts *index, const struct ofs_form *f, struct of
 	return r;
 }
 
-/* Words that a letter parts from a form are looked up. */
+/* Looks up words that differ from a form by a typo. */
 struct typos {
 	struct ofs_fts *index;
 	const struct ofs_form *form;
@@ -77,7 +77,7 @@ static void look_up(void *arg, const struct ofs_word *word)
 		t->r = ofs_fts_find_word(t->index, word->text, word->len, DOCS_MAX, t->docs);
 }
 
-/* The word that is the form with other letters in place of those from `at` to `to`, by its stem. */
+/* Looks up the form with the letters from `at` to `to` replaced by `with`. */
 static void look_up_changed(struct typos *t, size_t at, size_t to, const char *with,
 			    size_t with_len)
 {
@@ -90,7 +90,7 @@ static void look_up_changed(struct typos *t, size_t at, size_t to, const char *w
 	ofs_words_each(t->words, word, f->len - (to - at) + with_len, look_up, t);
 }
 
-/* One letter is too many, is missing, is another, or changed places with the next. */
+/* Tries each letter but the first: removed, replaced, swapped with the next, one inserted. */
 static int find_typos(struct ofs_fts *index, const struct ofs_form *f, struct ofs_u64_list *docs)
 {
 	struct typos t = { index, f, ofs_words_create(), docs, 0 };
@@ -111,7 +111,7 @@ static int find_typos(struct ofs_fts *index, const struct ofs_form *f, struct of
 	return t.r;
 }
 
-/* The words of the index have no '_'. */
+/* Words are indexed without '_'. */
 static int find_start(struct ofs_fts *index, const struct ofs_form *form, struct ofs_u64_list *docs)
 {
 	struct ofs_form f = { .len = 0 };
@@ -141,7 +141,7 @@ static int find_form(struct ofs_search *s, struct ofs_fts *index, const struct o
 	return r < 0 ? r : ofs_fts_find_label(index, f->text, f->len, FILES_MAX, labels);
 }
 
-/* The index, where it is to be asked. */
+/* Returns the index; NULL if there is none, or the query excludes what it covers. */
 static struct ofs_fts *index_of(struct ofs_search *s)
 {
 	if (!ofs_search_has_index(s) || (!ofs_search_wants(s->query, OFS_TIER_LONG_TERM) &&
@@ -165,7 +165,7 @@ int ofs_search_index_find(struct ofs_search *s, size_t first)
 	}
 	if (r == 0)
 		r = ofs_fts_counts(index, &counts);
-	/* A damaged index is being rebuilt; until then files are read. */
+	/* A damaged index is being rebuilt. Until then files are read instead. */
 	if (r < 0)
 		return r == -EUCLEAN ? 0 : r;
 	s->all += first ? 0 : counts.documents;
@@ -183,7 +183,7 @@ int ofs_search_index_find(struct ofs_search *s, size_t first)
 
 /* ---- blocks */
 
-/* The highest number of the lists, which it takes from them, and the words whose lists had it. */
+/* Removes and returns the highest number of all lists, with the words whose lists had it. */
 static uint64_t next_number(const struct ofs_u64_list lists[], size_t at[], size_t n,
 			    uint32_t *ret_words)
 {
@@ -208,7 +208,7 @@ static int compare_named(const void *a, const void *b)
 	return x->first > y->first ? -1 : x->first < y->first;
 }
 
-/* Adds the files by their names; allocated: their documents, the newest first. */
+/* Adds blocks for files' names. Sets *ret to their documents, newest first; the caller frees it. */
 static int add_named(struct ofs_search *s, struct named **ret, size_t *ret_n)
 {
 	struct ofs_fts *index = ofs_indexer_index(s->tree->indexer);

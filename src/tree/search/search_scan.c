@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding without the search index: the working tier, and what is not indexed yet, the newest files
- * first, for as long as that may take.
+ * Finds words by reading files: those of the working tier, and those not indexed yet, newest first,
+ * until the time is over.
  */
 #include "base/text.h"
 #include "tree/core/label.h"
@@ -9,22 +9,22 @@
 #include "tree/search/finder.h"
 #include "tree/search/indexer.h"
 
-#define SCAN_MAX (UINT64_C(256) << 20) /* bytes */
-#define FILES_MAX 1000000 /* that are looked at, the newest */
-#define UNINDEXED_MAX 50000 /* the same of the tiers that have an index, for those not in it */
-#define PIECE ((size_t)256 * 1024) /* that is read at once */
-#define OVERLAP 256 /* of two pieces, for the words across */
+#define SCAN_MAX (UINT64_C(256) << 20) /* bytes read in a search */
+#define FILES_MAX 1000000 /* files of a tree, the newest */
+#define UNINDEXED_MAX 50000 /* files of the indexed tiers that are checked, the newest */
+#define PIECE ((size_t)256 * 1024) /* bytes read at once */
+#define OVERLAP 256 /* bytes of the next piece, so that no word is split */
 #define PROBE 8192 /* a NUL within these bytes: not text */
 
 struct scan {
 	struct ofs_search *search;
-	struct ofs_fts *index; /* what it has is left out; NULL: nothing is */
+	struct ofs_fts *index; /* files that it has are skipped; NULL: none are */
 	struct ofs_words *words;
 	struct ofs_finder *finder;
-	char *buf; /* of PIECE + OVERLAP */
-	uint64_t left; /* bytes */
-	const char *name; /* in which words are found, */
-	uint32_t label; /* and these */
+	char *buf; /* PIECE + OVERLAP bytes */
+	uint64_t left; /* bytes that may still be read */
+	const char *name; /* the text whose words are being read */
+	uint32_t label; /* the query's words found in names, as bits */
 };
 
 static void scan_finish(struct scan *s)
@@ -58,7 +58,7 @@ static void take_label(void *arg, const struct ofs_label *l)
 	}
 }
 
-/* Looks for the words in name, title and tags. */
+/* Looks for the query's words in name, title and tags. */
 static int scan_names(struct scan *s, uint64_t ino, const char *name)
 {
 	struct ofs_search *search = s->search;
@@ -77,7 +77,7 @@ static int scan_names(struct scan *s, uint64_t ino, const char *name)
 
 /* ---- texts */
 
-/* The blocks of a piece; only the first `len` bytes of `all` are its own. */
+/* Searches the blocks of a piece: the first `len` of the `all` bytes in `buf`. */
 static void scan_piece(struct scan *s, uint64_t ino, size_t all, size_t len, uint64_t off,
 		       uint64_t line)
 {
@@ -99,13 +99,13 @@ static void scan_piece(struct scan *s, uint64_t ino, size_t all, size_t len, uin
 	}
 }
 
-/* The first piece is looked at however late it is, so that the newest file is found in any case. */
+/* Always false for the first piece, so that the newest file is found however late it is. */
 static bool is_over(const struct scan *s)
 {
 	return !s->left || (s->left < SCAN_MAX && ofs_search_is_late(s->search));
 }
 
-/* Damaged content is left out. */
+/* Skips damaged content. */
 static int scan_text(struct scan *s, uint64_t ino)
 {
 	struct ofs_store *store = s->search->tree->store;
@@ -134,7 +134,7 @@ static int scan_text(struct scan *s, uint64_t ino)
 
 /* ---- files */
 
-/* 1, or 0, or -errno. */
+/* Returns 1 if the index has the file's content, 0 if not, or -errno. */
 static int is_indexed(const struct scan *s, uint64_t ino)
 {
 	struct ofs_fts_file file;
@@ -143,7 +143,7 @@ static int is_indexed(const struct scan *s, uint64_t ino)
 	return r == 0 ? file.has_sha : r == -ENOENT || r == -EUCLEAN ? 0 : r;
 }
 
-/* The filters leave the file out; where there are none, that is looked at later. */
+/* Whether a filter excludes the file. Without filters the file is loaded later, if it matches. */
 static bool is_left_out(const struct scan *s, uint64_t ino)
 {
 	OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a = { .place.path = OFS_BUF_INIT };
@@ -168,7 +168,7 @@ static int scan_file(void *arg, uint64_t ino, const char *name)
 	return r < 0 ? r : scan_text(s, ino);
 }
 
-/* The index has nothing of the trees of agents: how much others have must not be felt there. */
+/* Agents' trees have no index, since its timing would reveal how much others have. */
 static int scan_tree(struct scan *s, const struct ofs_root *root)
 {
 	struct ofs_search *search = s->search;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A passage as one line to be shown. */
+/* Shows a passage as one line. */
 #include "base/fold.h"
 #include "base/redact.h"
 #include "tree/search/passage.h"
 
-#define SECRET_MAX 65536 /* bytes before a match that may belong to the same secret */
-#define LEAD 50 /* characters before what was found */
+#define SECRET_MAX 65536 /* bytes before a match in which the start of a secret is looked for */
+#define LEAD 50 /* characters before the match */
 
-/* The text has something to show. */
+/* Whether the text has anything visible. */
 static bool has_ink(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -16,7 +16,7 @@ static bool has_ink(const char *text, size_t len)
 	return false;
 }
 
-/* The start of the snippet: a little before `at`, or more if little follows. */
+/* Returns the start of the snippet: a little before `at`, or earlier if little follows. */
 static size_t snippet_start(const char *text, size_t len, size_t at)
 {
 	size_t from = at;
@@ -57,7 +57,7 @@ void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_
 		else if (out->len > start)
 			ofs_buf_append_str(out, " ");
 		else
-			chars--; /* blanks at the start */
+			chars--; /* blanks at the start are not shown */
 	}
 	while (out->len > start && out->data[out->len - 1] == ' ')
 		out->len--;
@@ -65,7 +65,7 @@ void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_
 		ofs_buf_append_str(out, "...");
 }
 
-/* Secrets are looked for in the lines around it, too: it may be one of a private key. */
+/* The lines around it are searched for secrets, too: it may be a line of a private key. */
 void ofs_passage_snippet(const struct ofs_passages *p, const struct ofs_passage *passage,
 			 struct ofs_buf *out)
 {
