@@ -31,7 +31,7 @@ struct ofs_embed_settings {
 };
 
 /* Any bytes, interpreted as UTF-8. */
-/* Any bytes, which are read as UTF-8. */
+/* Any bytes, interpreted as UTF-8. */
 struct ofs_embed_text {
 	const char *text;
 	size_t len;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extended attributes: user.offload.*, the facts about a file, and the user's own. On the root,
- * user.offload.gc and user.offload.verify start jobs and report on them, user.offload.ledger adds
- * to the ledger, and user.offload.log says where the log is. On a directory
- * user.offload.ending.TEXT finds files by the end of their names.
+ * Extended attributes: user.offload.*, which describe a file, and the user's own. On the root,
+ * user.offload.verify and remote start jobs and report on them. On any tree's directory gc does the
+ * same, ledger adds to the ledger, log gives the bounds of the log, and key the key of pointers.
+ * On any directory user.offload.ending.TEXT finds files by the end of their names.
  */
 #include <inttypes.h>
 #include <linux/limits.h>
@@ -34,7 +34,7 @@
 #define ENDING PREFIX "ending."
 #define SNIFF_SIZE 512
 
-/* Each appends its value as text, as the caller may know it; -ENODATA or -ENOENT: it has none. */
+/* Appends the value that the caller may know, as text. -ENODATA or -ENOENT: there is none. */
 typedef int (*attr_fn)(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		       const struct ofs_cred *cred, struct ofs_buf *out);
 
@@ -77,7 +77,7 @@ enum {
 	PLACE_PATH
 };
 
-/* `which`: the part of the place. */
+/* `which` is the part of the place. */
 static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		      const struct ofs_cred *cred, struct ofs_buf *out)
 {
@@ -109,7 +109,7 @@ enum {
 	TIME_USED
 };
 
-/* `which`: the time. */
+/* `which` is one of the times. */
 static int attr_time(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		     const struct ofs_cred *cred, struct ofs_buf *out)
 {
@@ -125,7 +125,7 @@ static int attr_time(struct ofs_tree *t, const struct ofs_attr *file, int which,
 	return 0;
 }
 
-/* The agent whose tree it is in. */
+/* The agent in whose tree the file is. */
 static int attr_agent(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		      const struct ofs_cred *cred, struct ofs_buf *out)
 {
@@ -165,7 +165,7 @@ static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, int whic
 	return 0;
 }
 
-/* A guess from the first bytes, sure enough for a preview or a viewer. */
+/* Guesses from the first bytes; good enough for a preview or a viewer. */
 static const char *sniff(const char *head, size_t len)
 {
 	size_t at = 0;
@@ -199,7 +199,7 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, int which,
 static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		       const struct ofs_cred *cred, struct ofs_buf *out)
 {
-	/* It tells what the content has in common with that of others; a tree may be gone. */
+	/* For the owner only, as it reveals shared content. A nameless file may be an agent's. */
 	if (file->region != OFS_ROOT_INO || (!file->nlink && ofs_roots_are_many(t)) ||
 	    !ofs_root_is_owner(t, t->root, cred))
 		return -ENODATA;
@@ -207,7 +207,7 @@ static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, int whic
 	return 0;
 }
 
-/* The lifetime that was set, or the default of the category. */
+/* The lifetime that was set, else the default of the category. */
 static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		    const struct ofs_cred *cred, struct ofs_buf *out)
 {
@@ -229,7 +229,7 @@ static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, int which,
 	return r;
 }
 
-/* `which`: the label. */
+/* `which` is the kind of label. */
 static int attr_label(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		      const struct ofs_cred *cred, struct ofs_buf *out)
 {
@@ -244,11 +244,11 @@ static int attr_label(struct ofs_tree *t, const struct ofs_attr *file, int which
 static const struct {
 	const char *name;
 	attr_fn get;
-	int which; /* for `get` */
+	int which; /* argument of `get` */
 	bool of_dirs; /* directories may have it, too */
-	/* Not every file has it, or the default that it shows should not be copied along. */
+	/* Listed only where it is set: not all files have it, or copies must not take a default. */
 	bool optional;
-	bool discreet; /* others than the owner of the store may not get it */
+	bool discreet; /* listed only for the owner of the tree */
 } attrs[] = {
 	{ "ref", attr_ref, 0, false, false },
 	{ "sha256", attr_sha256, 0, false, true },
@@ -274,9 +274,7 @@ static const struct {
 	{ "title", attr_label, OFS_LABEL_TITLE, false, true },
 };
 
-/*
- * Optional attributes are listed only where they exist; computing the others would cost too much.
- */
+/* Optional attributes are listed only if they exist. Checking the others would cost too much. */
 static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, size_t i,
 			   const struct ofs_cred *cred)
 {
@@ -309,13 +307,13 @@ static bool is_ours(const char *name)
 	return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
 }
 
-/* Attributes outside user.* are not supported. */
+/* Whether it is an attribute of the user's own. Namespaces other than user.* are not supported. */
 static bool is_users(const char *name)
 {
 	return strncmp(name, "user.", 5) == 0 && name[5] && !is_ours(name);
 }
 
-/* Not listed, so that no copy takes it along. Other users have one of their own each. */
+/* The key of pointers, different for each user. It is not listed, so copies do not take it. */
 static int get_key(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_cred *cred,
 		   struct ofs_buf *out)
 {
@@ -352,7 +350,7 @@ static int add_if_ends(void *arg, const char *name, const struct ofs_attr *attr)
 	return e->out->len > XATTR_SIZE_MAX ? -E2BIG : 0;
 }
 
-/* The files in a directory whose names end so, a line each, in the order of their making. */
+/* Appends the files in a directory whose names end in `text`, one per line, oldest first. */
 static int get_ending(struct ofs_tree *t, ofs_node dir, const char *text, struct ofs_buf *out)
 {
 	struct ending e = { text, strlen(text), out };
@@ -397,7 +395,7 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 	return r == -ENOENT ? -ENODATA : r;
 }
 
-/* Of a slice: where its bytes begin in the file and how many there are, without a notice. */
+/* Of a slice, without its notice: the offset and the number of its bytes in the file. */
 static int range_get(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
 {
 	struct ofs_made *m = ofs_made_get(t, node);
@@ -434,7 +432,7 @@ ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, v
 	return ofs_tree_getxattr_as(t, node, name, buf, size, NULL);
 }
 
-/* 0: the user's own attribute; 1: a label, *ret; -errno: it cannot be changed. */
+/* Returns 0 for the user's own attribute, 1 for a label (*ret), -errno if it cannot be changed. */
 static int find_changeable(struct ofs_tree *t, ofs_node node, const char *name,
 			   enum ofs_label_kind *ret)
 {
@@ -452,7 +450,7 @@ static int find_changeable(struct ofs_tree *t, ofs_node node, const char *name,
 	return r < 0 ? r : S_ISREG(file.mode) ? 1 : -EOPNOTSUPP;
 }
 
-/* Returns `r`. Setting an attribute changes ctime, which views show as the time of expiry. */
+/* Returns `r`. On success notes a change, as views show a file's expiry in its times. */
 static int changed(struct ofs_tree *t, ofs_node node, int r)
 {
 	if (r == 0)
@@ -460,7 +458,7 @@ static int changed(struct ofs_tree *t, ofs_node node, int r)
 	return r;
 }
 
-/* The end of a task, or taking that back. */
+/* Sets or removes the end of a task. */
 static int set_state(struct ofs_tree *t, ofs_node node, const void *value, size_t size)
 {
 	struct ofs_attr dir;
@@ -515,7 +513,7 @@ int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
 	return changed(t, node, r);
 }
 
-/* The names of the user's own attributes. */
+/* Appends the names of the user's own attributes. */
 static int list_users(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
 {
 	OFS_FREE char *names = ofs_realloc(NULL, OFS_XATTR_NAMES_ROOM, 1);
@@ -541,9 +539,7 @@ ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char *buf, size
 	r = ofs_store_getattr(t->store, node, &file);
 	if (r < 0)
 		return r;
-	/*
-	 * Not for directories and links: `cp -a` and `ls -l` ask for the list of everything.
-	 */
+	/* Only for files, since `cp -a` and `ls -l` ask for the list of everything. */
 	for (size_t i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
 		if (!attr_is_listed(t, &file, i, cred))
 			continue;

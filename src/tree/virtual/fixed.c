@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The made-up files and directories that are always there. */
+/* The virtual files and directories that always exist. */
 #include "tree/virtual/nodes.h"
 
 #include "tree/core/category.h"
@@ -8,15 +8,15 @@
 #include "tree/virtual/view.h"
 
 struct fixed {
-	ofs_node node; /* in the tree at the store's root */
+	ofs_node node; /* number in the tree at the store's root */
 	ofs_node parent;
 	const char *name;
-	/* The content of a file; NULL: a directory. */
+	/* Appends the content of a file; NULL: a directory. */
 	int (*text)(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out);
-	bool fresh; /* the content changes by itself, so a lookup gets one that stays as it is */
+	bool fresh; /* content changes by itself, so each lookup makes a node with fixed content */
 };
 
-/* It names files of the owner's. */
+/* Only for the tree at the store's root: the settings name files of the store's owner. */
 static int config_text(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out)
 {
 	ofs_buf_append_str(out, t->config && !root->above ? t->config : "");
@@ -80,7 +80,7 @@ static int readme_text(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf
 
 /* ---- the table */
 
-/* In the order in which they are listed; the position of one is its place here. */
+/* In the order of listing; the index is the position in it. */
 static const struct fixed all[] = {
 	{ OFS_NODE_REFS, OFS_NODE_ROOT, "refs", NULL, false },
 	{ OFS_NODE_README, OFS_NODE_ROOT, "README.md", readme_text, false },
@@ -101,7 +101,7 @@ static const struct fixed all[] = {
 	{ OFS_NODE_VIEW(OFS_VIEW_EXPIRING), OFS_NODE_VIEWS, "expiring", NULL, false },
 };
 
-/* NULL: the node is none of them, or of a tree that is gone. */
+/* NULL: the node is not fixed, or its tree is gone. */
 static const struct fixed *find_node(struct ofs_tree *t, ofs_node node, struct ofs_root **ret_root)
 {
 	ofs_node kind = ofs_node_kind(node);
@@ -138,7 +138,7 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_root 
 
 	ofs_stat_make_up(t, root, ofs_root_node(root, f->node),
 			 f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
-	/* They name files of the owner's, and count what others have. */
+	/* For the owner only: these name the owner's files and count those of others. */
 	if (f->parent == OFS_NODE_OFFLOAD)
 		ret->mode = S_IFREG | 0400;
 	if (f->node == OFS_NODE_SEARCH || f->node == OFS_NODE_LIST)
@@ -220,7 +220,7 @@ int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdi
 		if (f->parent != kind || cookie >= OFS_COOKIE_FIXED + i ||
 		    f->node == OFS_NODE_LIST || (f->node == OFS_NODE_OFFLOAD && t->hide_working))
 			continue;
-		/* Listed without a reference: they are to be looked up. */
+		/* Listed without a reference; whoever needs one looks the name up. */
 		entry.attr.st_ino = ofs_root_node(root, f->node);
 		entry.attr.st_mode = f->text ? S_IFREG : S_IFDIR;
 		if (fn(arg, f->name, &entry, OFS_COOKIE_FIXED + i))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* F:info and F:summary: what is known of a file, for programs and for readers. */
+/* F:info and F:summary: what is known about a file, for programs and for readers. */
 #include "tree/virtual/nodes.h"
 
 #include <inttypes.h>
@@ -11,12 +11,12 @@
 #include "tree/core/place.h"
 
 #define SUMMARY_LINES 10 /* of the head, and of the tail */
-#define SUMMARY_WIDTH 200 /* bytes of a line */
-#define SUMMARY_READ 16384 /* bytes that the head, and the tail, are looked for in */
+#define SUMMARY_WIDTH 200 /* bytes shown of a line */
+#define SUMMARY_READ 16384 /* bytes read for the head, and for the tail */
 
 /* ---- info */
 
-/* The attribute as a string, or as a number; null where the file has none. */
+/* The attribute as a string, or as a number; null if the file does not have it. */
 static json_t *attribute(struct ofs_tree *t, const struct ofs_attr *file, const char *name,
 			 bool number, const struct ofs_cred *cred)
 {
@@ -32,7 +32,7 @@ static json_t *attribute(struct ofs_tree *t, const struct ofs_attr *file, const 
 	if (number)
 		return json_integer(strtoll(value, NULL, 10));
 	text = ofs_text_readable(value);
-	/* The path is where the file is found. */
+	/* The path is not redacted, since it must lead to the file. */
 	shown = strcmp(name, "path") ? ofs_redact_string(text) : ofs_strdup(text);
 	return json_string(shown);
 }
@@ -82,7 +82,7 @@ void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, const stru
 
 /* ---- summary */
 
-/* Appends a redacted line, cut to the width of a summary; `more`: only a part of it is known. */
+/* Appends a redacted line, cut to SUMMARY_WIDTH. `more`: the line continues after `len`. */
 static void append_line(struct ofs_buf *out, uint64_t number, const char *line, size_t len,
 			bool more)
 {
@@ -101,7 +101,7 @@ static void append_line(struct ofs_buf *out, uint64_t number, const char *line, 
 	ofs_buf_append_str(out, "\n");
 }
 
-/* Reads what the lines of a summary are made of. It keeps the number of its lines. */
+/* Reads text for a summary and redacts it, which keeps the number of lines. */
 static int read_shown(const struct ofs_source *src, uint64_t off, struct ofs_buf *ret)
 {
 	char text[SUMMARY_READ];
@@ -114,8 +114,8 @@ static int read_shown(const struct ofs_source *src, uint64_t off, struct ofs_buf
 }
 
 /*
- * Appends the first SUMMARY_LINES lines of `text`, numbered from `first`; `more`: the file
- * continues after it. *ret_lines is how many lines were appended.
+ * Appends the first SUMMARY_LINES lines of `text`, numbered from `first`. `more`: the file
+ * continues after `text`. Sets *ret_lines to the number of lines appended.
  */
 static void append_lines(struct ofs_buf *out, uint64_t first, const char *text, size_t len,
 			 bool more, uint64_t *ret_lines)
@@ -144,7 +144,7 @@ static int append_head(const struct ofs_source *src, struct ofs_buf *out, uint64
 	return r;
 }
 
-/* The last lines, as many as fit and are not among the `head` first. */
+/* Appends the last lines, as many as fit, without those of the `head`. */
 static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t head,
 		       struct ofs_buf *out)
 {
@@ -162,7 +162,7 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t he
 		return r;
 	text = (const char *)shown.data;
 	start = text + shown.len;
-	/* The newline at the very end does not start a line. */
+	/* The newline at the very end starts no line. */
 	for (const char *p = start - 1; p > text && found < want; p--)
 		if (p[-1] == '\n') {
 			start = p;

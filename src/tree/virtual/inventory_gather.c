@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding the files of an inventory, directory by directory, and putting them in order. */
+/* Gathers the files of an inventory, directory by directory, and sorts them. */
 #include "tree/virtual/inventory.h"
 
 #include "base/alloc.h"
@@ -9,9 +9,9 @@
 #include "tree/expiry/lifetime.h"
 #include "tree/search/search.h"
 
-/* Content that is read for a sum of tokens; what no seal has counted yet is mostly young. */
+/* Limit of the content read to count tokens; files not yet counted by sealing are mostly new. */
 #define COUNTED_MAX ((uint64_t)128 << 20)
-/* Looking at more files than this leaves the store with memory to give back. */
+/* From this number of files on, the list is cut early, and the store frees memory at the end. */
 #define MANY ((size_t)1 << 16)
 #define CLOCK_EVERY 64 /* entries between two looks at the clock */
 
@@ -27,11 +27,11 @@ void ofs_inventory_finish(struct ofs_inventory *v)
 
 struct found {
 	uint64_t ino;
-	size_t name; /* in the names of its directory */
+	size_t name; /* offset in its level's `names` */
 	bool is_dir;
 };
 
-/* A directory that is being gone through. */
+/* A directory that is being read. */
 struct level {
 	uint64_t dir;
 	struct found *list;
@@ -44,10 +44,10 @@ struct ofs_gathering {
 	struct ofs_root *root;
 	const struct ofs_inventory_request *request;
 	struct ofs_inventory *to;
-	struct ofs_search search; /* for its filters */
-	struct level *levels; /* from the root on */
+	struct ofs_search search; /* only for its filters */
+	struct level *levels; /* from the root down */
 	size_t n, cap;
-	uint64_t counted; /* bytes that were read for tokens */
+	uint64_t counted; /* bytes read to count tokens */
 };
 
 /* ---- files */
@@ -57,7 +57,7 @@ static bool is_between(int64_t at, int64_t from, int64_t before)
 	return at >= from && (at < before || before == INT64_MAX);
 }
 
-/* 1 or 0, or -errno. */
+/* Returns 1 if the file matches, 0 if not, or -errno. */
 static int admits(struct ofs_gathering *g, const struct ofs_attr *file, const char *name)
 {
 	const struct ofs_inventory_request *q = g->request;
@@ -66,11 +66,11 @@ static int admits(struct ofs_gathering *g, const struct ofs_attr *file, const ch
 	int r;
 
 	if (q->resumed && file->ino == q->after.ino)
-		return 1; /* it tells where to go on */
+		return 1; /* the position, which is needed to continue */
 	/*
-	 * Its place in the order may be another now, and it may have been shown at the old one. The
-	 * last use may be said to be later than it was; where the latest comes first, a file that
-	 * was used meanwhile is before this page anyway.
+	 * A file that has changed may have moved in the order after it was shown. `used` may be
+	 * later than the real last use, so only reverse order needs it: in the normal order a file
+	 * used meanwhile comes before this page anyway.
 	 */
 	if (q->resumed && q->after.ino &&
 	    (file->ctime > q->began ||
@@ -85,7 +85,7 @@ static int admits(struct ofs_gathering *g, const struct ofs_attr *file, const ch
 	return r;
 }
 
-/* Its tokens, if they are known, or may still be counted; else -1. */
+/* The file's tokens if they are known or may be counted; else -1. */
 static int64_t tokens_of(struct ofs_gathering *g, const struct ofs_attr *file)
 {
 	uint64_t cost = OFS_MIN(file->size, (uint64_t)OFS_TOKENS_SAMPLE);
@@ -98,13 +98,13 @@ static int64_t tokens_of(struct ofs_gathering *g, const struct ofs_attr *file)
 	return (int64_t)OFS_MIN(ofs_source_tokens(g->tree, file), (uint64_t)INT64_MAX);
 }
 
-/* Bytes on disk, as far as that may be told (user.offload.stored_bytes). */
+/* Bytes on disk; 0 where that must not be revealed (see user.offload.stored_bytes). */
 static uint64_t stored_of(const struct ofs_attr *file)
 {
 	return file->region == OFS_ROOT_INO ? file->occupied : 0;
 }
 
-/* The key grows along the order: ~ turns one round without overflow. */
+/* The key grows along the order. ~ reverses an order without overflow. */
 static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t dir,
 		  int64_t tokens, int64_t *ret)
 {
@@ -142,7 +142,7 @@ static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t
 	return r;
 }
 
-/* Adds it to the sums of its tier and category. There are few: one after the other is looked at. */
+/* Adds a file to the sums of its tier and category. There are few, so a linear search suffices. */
 static int add_to_group(struct ofs_gathering *g, const struct ofs_attr *file, const char *name,
 			int64_t tokens)
 {
@@ -172,8 +172,8 @@ static int add_to_group(struct ofs_gathering *g, const struct ofs_attr *file, co
 }
 
 /*
- * A file of several names counts once: by its oldest name in the directory that it was linked into
- * last.
+ * Whether the file is counted in this place. A file of several names counts once: by its oldest
+ * name in the directory that it was linked into last.
  */
 static int is_counted_by(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t dir,
 			 const char *name)
@@ -197,7 +197,7 @@ static int compare_entries(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-/* Brings what was found into order, and keeps the first of it. */
+/* Sorts the list and cuts it to `max`. */
 static void settle(struct ofs_inventory *to)
 {
 	struct ofs_buf names = OFS_BUF_INIT;
@@ -288,7 +288,7 @@ static int enter(struct ofs_gathering *g, uint64_t dir)
 	r = ofs_walk_entries(g->tree, dir, add_found, l);
 	if (g->request->order == OFS_ORDER_PATH && l->n)
 		qsort_r(l->list, l->n, sizeof(*l->list), compare_names, l->names.data);
-	/* Removed meanwhile: then nothing is in it. */
+	/* A directory that was removed meanwhile counts as empty. */
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
@@ -300,7 +300,7 @@ static void leave(struct ofs_gathering *g)
 	ofs_buf_finish(&l->names);
 }
 
-/* One entry, or the end of a directory. */
+/* Handles one entry, or the end of a directory. */
 static int step(struct ofs_gathering *g)
 {
 	struct level *l = &g->levels[g->n - 1];
@@ -314,7 +314,7 @@ static int step(struct ofs_gathering *g)
 	return 0;
 }
 
-/* Looks up `path` from a directory and takes no reference; *ret_dir is where its last name is. */
+/* Looks up `path` without taking references; *ret_dir is the directory of its last name. */
 static int find_below(struct ofs_tree *t, uint64_t root, const char *path, uint64_t *ret_dir,
 		      struct ofs_attr *ret)
 {
@@ -353,7 +353,7 @@ int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 	g->tree = t;
 	g->to = to;
 	g->request = request;
-	/* Files up to a position are left out later: all must be gathered. */
+	/* Files up to a position are left out later, so all must be gathered. */
 	to->max = request->after.ino ? SIZE_MAX : (size_t)OFS_MIN(request->max, (uint64_t)SIZE_MAX);
 	g->root = root;
 	g->search = (struct ofs_search){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* .offload/list/<request>: a file with a page of an inventory, which a lookup makes. */
+/* .offload/list/<request>: a file with a page of an inventory, made by its lookup. */
 #include "tree/virtual/inventory.h"
 
 #include <inttypes.h>
@@ -15,38 +15,38 @@
 #include "tree/expiry/lifetime.h"
 #include "tree/search/search.h"
 
-#define PAGE_BYTES ((size_t)12 << 20) /* about; a page of long paths has fewer files */
+#define PAGE_BYTES ((size_t)12 << 20) /* about; fewer files if their lines are long */
 #define KEPT_MAX 8
 #define CLOCK_EVERY 64 /* files between two looks at the clock */
-#define AGAIN_NS (2 * OFS_NS_PER_S) /* programs look a name up several times to read it */
-#define PORTION_NS (300 * OFS_NS_PER_MS) /* before an answer says that there is more to do */
-#define KEPT_BYTES_MAX ((size_t)64 << 20) /* of all that are kept, but for the last one */
+#define AGAIN_NS (2 * OFS_NS_PER_S) /* a first page may be repeated: programs look names up twice */
+#define PORTION_NS (300 * OFS_NS_PER_MS) /* of work; then the answer says that there is more */
+#define KEPT_BYTES_MAX ((size_t)64 << 20) /* of all kept lists, except the latest */
 
-/* A file of a page, and its line: nothing if it has gone. */
+/* A file of a page and its line, which is empty if the file is gone. */
 struct row {
 	const struct ofs_inventory_entry *entry;
 	size_t at, len;
 };
 
-/* A page that is being made, a portion with each request. */
+/* A page in the making; each request does a portion of the work. */
 struct page {
-	size_t first; /* in the inventory */
+	size_t first; /* index in the inventory */
 	uint64_t max; /* files at most */
-	struct row *rows; /* NULL: there is none */
-	struct row **order; /* of them by inode */
+	struct row *rows; /* NULL: no page */
+	struct row **order; /* `rows` by inode */
 	size_t n, done;
-	struct ofs_buf lines; /* by inode */
+	struct ofs_buf lines; /* in the order of inodes */
 };
 
-/* Gathered once, a portion with each request, and kept from one page to the next. */
+/* An inventory kept from page to page. It is gathered once, a portion with each request. */
 struct kept {
 	const struct ofs_root *root;
-	struct ofs_inventory_request request; /* `what` is NULL: none */
+	struct ofs_inventory_request request; /* `what` NULL: this entry is unused */
 	struct ofs_inventory v;
-	struct ofs_gathering *more; /* NULL: that is all */
-	struct page page; /* the last one: it may be looked up again */
-	uint64_t page_max; /* files: fewer once lines were too long for more */
-	int64_t changed; /* of the tree, when it was begun */
+	struct ofs_gathering *more; /* NULL: gathering is complete */
+	struct page page; /* the latest; it may be looked up again */
+	uint64_t page_max; /* files per page; reduced when their lines were too long */
+	int64_t changed; /* last change of the tree when gathering began */
 	int64_t used; /* monotonic */
 	bool over; /* the last page was made */
 };
@@ -91,7 +91,7 @@ void ofs_inventories_destroy(struct ofs_inventories *v)
 	free(v);
 }
 
-/* The request goes on with this one, or is its first once more. */
+/* Whether the request continues this inventory, or repeats the request for its first page. */
 static bool is_meant(const struct kept *k, const struct ofs_root *root,
 		     const struct ofs_inventory_request *q)
 {
@@ -103,7 +103,7 @@ static bool is_meant(const struct kept *k, const struct ofs_root *root,
 				    ofs_clock_monotonic() - k->used < AGAIN_NS;
 }
 
-/* NULL: none. Only the last one that was read to its end is kept. */
+/* Returns NULL if there is none. Of those that were read to their end, drops all others. */
 static struct kept *find_kept(struct ofs_inventories *v, const struct ofs_root *root,
 			      const struct ofs_inventory_request *q)
 {
@@ -122,7 +122,7 @@ static struct kept *find_kept(struct ofs_inventories *v, const struct ofs_root *
 	return found;
 }
 
-/* An empty one, in place of the one that was not used for longest. */
+/* Returns an unused entry, for which the least recently used is dropped. */
 static struct kept *make_room(struct ofs_inventories *v)
 {
 	struct kept *oldest = &v->list[0];
@@ -140,8 +140,8 @@ static struct kept *make_room(struct ofs_inventories *v)
 }
 
 /*
- * The list of the request `q`, called `name`. 1: it is the one that the position is of; 0: it was
- * gathered anew; or -errno.
+ * Sets *ret to the inventory of request `q`, called `name`. Returns 1 if it was kept, so that the
+ * position is from it, 0 if it is newly gathered, or -errno.
  */
 static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 	       const struct ofs_inventory_request *q, struct kept **ret)
@@ -158,7 +158,7 @@ static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 		r = ofs_inventory_parse(t, name, q->began, NULL, &k->request);
 		if (r == 0)
 			r = ofs_gathering_create(t, root, &k->request, &k->v, &k->more);
-		/* Others may take its room again and again: it is to come to an end. */
+		/* Complete in one go, as other requests might evict it again and again. */
 		if (q->resumed)
 			deadline = INT64_MAX;
 	}
@@ -175,7 +175,7 @@ static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 	return r < 0 ? r : kept;
 }
 
-/* Where the page begins. In a list that was kept, a position stays even if its file has gone. */
+/* Finds where the page begins. In a kept list a position is valid even if its file is gone. */
 static int seek(const struct ofs_inventory *v, const struct ofs_inventory_request *q, bool is_kept,
 		size_t *ret)
 {
@@ -197,9 +197,9 @@ static int seek(const struct ofs_inventory *v, const struct ofs_inventory_reques
 	return i < v->n ? 0 : -ESTALE;
 }
 
-/* ---- a file as a line */
+/* ---- the line of a file */
 
-/* Appends UTF-8, or null. */
+/* Appends a member with a string of UTF-8, or null if it is empty. */
 static void append_string(struct ofs_buf *out, const char *name, const char *text)
 {
 	ofs_buf_append_str(out, ",\"");
@@ -211,7 +211,7 @@ static void append_string(struct ofs_buf *out, const char *name, const char *tex
 		ofs_buf_append_str(out, "null");
 }
 
-/* Appends what may be any bytes, exactly where it is UTF-8. */
+/* Appends a member with any bytes: unchanged if they are UTF-8, else made readable. */
 static void append_bytes(struct ofs_buf *out, const char *name, const char *bytes)
 {
 	bool exact = !bytes || ofs_text_is_utf8(bytes);
@@ -284,7 +284,7 @@ static void append_file(struct ofs_tree *t, const struct ofs_answer *a, struct o
 
 /* ---- pages */
 
-/* It may have been moved away since it was gathered. */
+/* Whether the file is still there; it may have been moved since it was gathered. */
 static bool is_below(const struct ofs_answer *a, const char *below)
 {
 	const char *path = (const char *)a->place.path.data;
@@ -301,8 +301,8 @@ static int compare_inodes(const void *a, const void *b)
 }
 
 /*
- * Begins the page of the files from number `first` on. Lines are made in the order of inodes, as
- * those after one that is needed are loaded with it.
+ * Begins a page at index `first`. Its lines are made in the order of inodes, since loading one
+ * inode loads its neighbours, too.
  */
 static void page_begin(struct page *p, const struct ofs_inventory *v, size_t first, uint64_t max)
 {
@@ -319,7 +319,7 @@ static void page_begin(struct page *p, const struct ofs_inventory *v, size_t fir
 	qsort(p->order, p->n, sizeof(*p->order), compare_inodes);
 }
 
-/* Makes lines until the deadline; true: all of them. */
+/* Makes lines until the deadline. Returns true if all are made, or PAGE_BYTES is exceeded. */
 static bool page_run(struct ofs_tree *t, struct ofs_root *root,
 		     const struct ofs_inventory_request *q, const struct ofs_inventory *v,
 		     struct page *p, int64_t deadline)
@@ -344,7 +344,7 @@ static bool page_run(struct ofs_tree *t, struct ofs_root *root,
 	return true;
 }
 
-/* 1: the page at `first` is made; 0: there is more to do. */
+/* Returns 1 if the page at `first` is complete, 0 if there is more to do. */
 static int make_lines(struct ofs_tree *t, struct ofs_root *root,
 		      const struct ofs_inventory_request *q, struct kept *k, size_t first)
 {
@@ -363,7 +363,7 @@ static int make_lines(struct ofs_tree *t, struct ofs_root *root,
 	return 0;
 }
 
-/* A file by its ref: inode numbers tell how many there are. */
+/* Appends a position. It names the file by its ref, since inode numbers show how many there are. */
 static void append_position(struct ofs_tree *t, struct ofs_buf *out, int64_t began,
 			    struct ofs_inventory_entry after)
 {

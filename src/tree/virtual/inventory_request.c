@@ -40,7 +40,7 @@ static int hex_digit(char c)
 					 : -1;
 }
 
-/* In place. False: a '%' is not followed by two digits, or stands for NUL. */
+/* Decodes in place. Returns false if '%' is not followed by two hex digits, or stands for NUL. */
 static bool unquote(char *text)
 {
 	char *to = text;
@@ -69,13 +69,13 @@ static bool unquote_all(const struct ofs_wanted *w)
 	return true;
 }
 
-/* ---- words of a name */
+/* ---- the words of a name */
 
 struct parser {
 	const struct ofs_tree *tree;
 	struct ofs_inventory_request *q;
 	struct ofs_error *err;
-	struct ofs_buf filters; /* the words that a search knows */
+	struct ofs_buf filters; /* words for ofs_query_parse() */
 	struct ofs_buf what;
 };
 
@@ -106,7 +106,7 @@ static int take_below(struct parser *p, char *value)
 	return 0;
 }
 
-/* "BEGAN.KEY.REF", the first two in hex; the ref is "0" before the first file. */
+/* Parses "BEGAN.KEY.REF", the first two in hex. The ref is "0" before the first file. */
 static int take_position(struct parser *p, const char *value)
 {
 	char ref[OFS_REF_SIZE];
@@ -136,7 +136,7 @@ static int take_count(struct parser *p, const char *value, uint64_t *ret)
 	return 0;
 }
 
-/* 0; 1: it is none of these words. */
+/* Returns 0, 1 if it is none of these words, or -errno. */
 static int take_word(struct parser *p, char *word)
 {
 	char *value = strchr(word, ':');
@@ -159,7 +159,7 @@ static int take_word(struct parser *p, char *word)
 	if (IS("page"))
 		return take_count(p, value, &p->q->page);
 	if (IS("from"))
-		return 0; /* taken already */
+		return 0; /* already parsed by ofs_inventory_parse() */
 	if (IS("reverse"))
 		p->q->reverse = strcmp(value, "yes") == 0;
 	else if (IS("groups"))
@@ -221,7 +221,7 @@ int ofs_inventory_parse(const struct ofs_tree *t, const char *name, int64_t now,
 	const char *from = starts(name, "from:") ? name : strstr(name, " from:");
 	int r = 0;
 
-	/* Ages count from when the first page was made. */
+	/* The position is parsed first: ages are relative to the time of the first page. */
 	if (from) {
 		OFS_FREE char *position = NULL;
 

@@ -9,7 +9,7 @@
 
 #define SECONDS_PER_DAY 86400
 #define NUMBERS 4
-/* More tokens at once are a mistake. */
+/* A larger number of tokens is a mistake. */
 #define TOKENS_MAX (UINT64_C(1) << 40)
 #define WHO_FIELDS 3
 
@@ -30,7 +30,7 @@ static bool read_numbers(const char *p, uint64_t ret[NUMBERS])
 	return true;
 }
 
-/* Each entry is a line, and what a terminal is shown. */
+/* Rejects control characters: each entry is a line, which may be shown on a terminal. */
 static bool has_control(const char *text)
 {
 	for (; *text; text++)
@@ -40,8 +40,8 @@ static bool has_control(const char *text)
 }
 
 /*
- * "WAY\tAGENT\tTASK" with "@" and the inode of its tree's directory before the agent where that is
- * an agent's: another one that is called so later is not told of it.
+ * Appends "WAY\tAGENT\tTASK". In an agent's tree the agent is preceded by '@', the inode of the
+ * tree's directory and '/', so that a later agent of the same name does not get to see the entry.
  */
 static void write_who(const struct ofs_root *root, const char *who, struct ofs_buf *out)
 {
@@ -83,7 +83,7 @@ int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *v
 	return ofs_store_add_to_ledger(t->store, &e);
 }
 
-/* What is listed of a tree and those in it. */
+/* A listing of a tree and those in it. */
 struct listing {
 	struct ofs_tree *tree;
 	struct ofs_root *root;
@@ -92,8 +92,8 @@ struct listing {
 };
 
 /*
- * The agent of an entry, and what follows it; NULL: it is of none of the trees. `ret_path` (may be
- * NULL) gets the path of its tree.
+ * Returns the part of `who` from the agent on, or NULL if the entry belongs to none of the trees.
+ * Appends the path of its tree to `ret_path` (may be NULL).
  */
 static const char *agent_in(const struct listing *l, const char *who, struct ofs_buf *ret_path)
 {
@@ -107,7 +107,7 @@ static const char *agent_in(const struct listing *l, const char *who, struct ofs
 		in = ofs_root_at(l->tree, strtoull(agent + 1, &end, 10));
 		agent = *end == '/' ? end + 1 : end;
 	}
-	/* Of an agent that is gone the sums stay. */
+	/* The sums of a removed agent remain, and are shown at the store's root. */
 	if (!in && !l->root->above) {
 		if (ret_path)
 			ofs_buf_append_str(ret_path, "agents/(removed)/");

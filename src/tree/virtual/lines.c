@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding lines: from numbers to byte ranges, under the caps. */
+/* Finds lines: converts line numbers to byte ranges, within the limits. */
 #include "tree/virtual/lines.h"
 
 #include <inttypes.h>
 
 #include "base/tokens.h"
 
-#define SCAN_SIZE ((size_t)64 << 10)
-/* A read of any part of a journal record checks all of it, so drafts are read by whole records. */
+#define SCAN_SIZE ((size_t)64 << 10) /* bytes read at once */
+/* For drafts enough for whole journal records: reading a part of one checks all of it. */
 #define SCAN_SIZE_DRAFT ((size_t)1 << 20)
 
 ssize_t ofs_source_read(const struct ofs_source *src, void *buf, size_t size, uint64_t off)
@@ -21,7 +21,7 @@ ssize_t ofs_source_read(const struct ofs_source *src, void *buf, size_t size, ui
 	return (ssize_t)size;
 }
 
-/* A scan over a file, one buffer at a time. */
+/* A scan of a file, one buffer at a time. */
 struct scan {
 	const struct ofs_source *src;
 	uint8_t *buf;
@@ -35,8 +35,8 @@ static void scan_finish(struct scan *s)
 }
 
 /*
- * Fills the buffer from `off` on, or from where the hole there ends: no line ends in one. 0 with
- * s->len 0 when there is nothing more.
+ * Fills the buffer from `off` on, or from the end of a hole there, as no line ends in a hole. At
+ * the end of the file sets s->len to 0 and returns 0.
  */
 static int scan_load(struct scan *s, uint64_t off)
 {
@@ -62,8 +62,8 @@ static int scan_load(struct scan *s, uint64_t off)
 }
 
 /*
- * Passes up to `count` newlines in [off, limit). *ret_off is where the line after the last of them
- * starts, *ret_passed how many they are.
+ * Passes up to `count` newlines in [off, limit). Sets *ret_off to the byte after the last of them
+ * and *ret_passed to their number.
  */
 static int pass_lines(struct scan *s, uint64_t off, uint64_t limit, uint64_t count,
 		      uint64_t *ret_off, uint64_t *ret_passed)
@@ -93,8 +93,8 @@ static int pass_lines(struct scan *s, uint64_t off, uint64_t limit, uint64_t cou
 }
 
 /*
- * Where line `line` (from 1) starts; *ret_exists is false when the file has fewer lines, and
- * *ret_off then its end.
+ * Sets *ret_off to the start of line `line` (from 1). If the file has fewer lines, sets *ret_exists
+ * to false and *ret_off to the end of the file.
  */
 static int find_line(struct scan *s, uint64_t line, uint64_t *ret_off, bool *ret_exists)
 {
@@ -159,14 +159,11 @@ uint64_t ofs_source_tokens(struct ofs_tree *t, const struct ofs_attr *file)
 	return tokens;
 }
 
-/* The part [ret->off, end) is shown and not all that was asked for: says so, and how to go on. */
+/* Says that not all that was asked for is shown, how much is, and how to continue. */
 static void add_notice(struct ofs_range *ret, uint64_t lines, bool ends_line, const char *fmt,
 		       const char *path, uint64_t from, uint64_t to)
 {
-	/*
-	 * A cut within a line gets a line end of its own, which the count of bytes tells from
-	 * content.
-	 */
+	/* A slice that ends within a line gets a newline; the count of bytes excludes it. */
 	ofs_buf_printf(&ret->notice, "%s[offloadfs: ", ends_line ? "" : "\n");
 	if (lines)
 		ofs_buf_printf(&ret->notice, "%" PRIu64 " lines, ", lines);
@@ -200,8 +197,8 @@ static int resolve_bytes(const struct ofs_source *src, uint64_t first, uint64_t 
 }
 
 /*
- * Lines first to last start at ret->off and are more than max bytes: keep the lines that fit, or a
- * part of the first.
+ * Shortens a slice that has more than `max` bytes to the lines that fit, or to a part of the first.
+ * Lines `first` to `last` were asked for, and start at ret->off.
  */
 static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max, const char *path,
 		     struct ofs_range *ret)

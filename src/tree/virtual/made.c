@@ -14,22 +14,22 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 
-/* Bytes of a text that is compressed; each read expands it, so it is not to take many to read it. */
+/* Sizes of texts that are compressed. Each read expands the whole, so a text must not need many. */
 #define PACK_MIN ((size_t)32 << 10)
 #define PACK_MAX ((size_t)1 << 20)
 #define PACK_LEVEL 1
-#define SLICE_LOOKS_MAX 1000 /* nodes among which the last slices are looked for */
-#define TEXTS_MAX 8 /* of a kind that are kept, */
-#define TEXT_MAX ((size_t)1 << 20) /* and of how many bytes each may be */
+#define SLICE_LOOKS_MAX 1000 /* nodes searched for the latest slices */
+#define TEXTS_MAX 8 /* texts kept of a kind in a tree */
+#define TEXT_MAX ((size_t)1 << 20) /* bytes of a text that is kept */
 
-/* A text is given again as long as one of these holds. */
+/* A kept text is given again while one of these conditions holds. Ages are since it was made. */
 static const struct rule {
-	int64_t fresh; /* it is not as old as this */
-	int64_t settled, seen; /* nor as this, and it was given within `seen` */
-	int64_t same; /* nor as this, and all that it depends on is the same */
+	int64_t fresh; /* it is younger than this */
+	int64_t settled, seen; /* it is younger than `settled`, and was given within `seen` */
+	int64_t same; /* it is younger than this, and its state is the same */
 } rules[OFS_KEPT_KINDS] = {
 	[OFS_KEPT_STATUS] = { OFS_NS_PER_S, 10 * OFS_NS_PER_S, OFS_NS_PER_S / 4, 0 },
-	/* Ages in a query count from now. */
+	/* Limited even in the same state: ages in a query are relative to now. */
 	[OFS_KEPT_SEARCH] = { OFS_NS_PER_S, 2 * OFS_NS_PER_S, OFS_NS_PER_S / 10,
 			      10 * OFS_NS_PER_S },
 	[OFS_KEPT_LIST] = { 0, 0, 0, 2 * OFS_NS_PER_S },
@@ -37,24 +37,24 @@ static const struct rule {
 };
 
 struct text {
-	char *name; /* NULL: none */
+	char *name; /* NULL: unused */
 	uint64_t state;
 	struct ofs_buf buf;
 	int64_t made, seen; /* monotonic */
 };
 
 /*
- * The texts of a kind. Each tree has its own: how long it takes to get one does not tell what others
- * ask for.
+ * The texts of a kind. Each tree has its own, so that the time to get one does not reveal what
+ * others ask for.
  */
 struct texts {
-	pthread_mutex_t lock; /* held while one is made: one at a time */
+	pthread_mutex_t lock; /* guards the list; held while a text is made */
 	struct text list[TEXTS_MAX];
 };
 
 struct kept {
-	size_t users; /* ofs_made_nodes.lock, as the next */
-	bool dropped; /* it goes with the last of them */
+	size_t users; /* guarded by ofs_made_nodes.lock, as is `dropped` */
+	bool dropped; /* the last user frees it */
 	struct texts kinds[OFS_KEPT_KINDS];
 };
 
@@ -62,10 +62,10 @@ struct ofs_made_nodes {
 	/* Guards what follows; nothing else is called under it. */
 	pthread_mutex_t lock;
 	struct ofs_map nodes; /* node -> struct ofs_made */
-	struct ofs_map emptied; /* node without content -> how many references, as a number */
-	TAILQ_HEAD(made_list, ofs_made) by_use; /* those with `bytes`, the last used last */
-	size_t bytes; /* of those */
-	struct ofs_map kept; /* the directory of a tree -> struct kept */
+	struct ofs_map emptied; /* node without content -> its number of references */
+	TAILQ_HEAD(made_list, ofs_made) by_use; /* nodes with `bytes`, most recently used last */
+	size_t bytes; /* their sum */
+	struct ofs_map kept; /* inode of a tree's directory -> struct kept */
 };
 
 struct ofs_made_nodes *ofs_made_nodes_create(void)
@@ -138,7 +138,7 @@ static size_t size_of(const struct ofs_made *m)
 	return S_ISDIR(m->attr.mode) ? 0 : sizeof(*m) + m->text.cap + slice;
 }
 
-/* Takes a node out of the table. */
+/* Removes a node from the table without freeing it. */
 static void take_out(struct ofs_made_nodes *n, struct ofs_made *m)
 {
 	ofs_map_remove(&n->nodes, m->node);
@@ -147,7 +147,7 @@ static void take_out(struct ofs_made_nodes *n, struct ofs_made *m)
 	n->bytes -= m->bytes;
 }
 
-/* Empties the nodes that were not used for longest until the rest is within the limit. */
+/* Empties the least recently used nodes until the rest is within the limit. */
 static void relieve(struct ofs_made_nodes *n)
 {
 	struct ofs_made *m = TAILQ_FIRST(&n->by_use), *next;
@@ -207,7 +207,7 @@ struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node)
 	return m;
 }
 
-/* `lock` held. Gives back references of a node that has its content. */
+/* `lock` held. Drops references of a node that has its content. */
 static void unref(struct ofs_made_nodes *n, struct ofs_made *m, uint64_t refs)
 {
 	m->refs -= OFS_MIN(refs, m->refs);
@@ -275,8 +275,8 @@ static bool is_known(struct ofs_made_nodes *n, ofs_node node)
 }
 
 /*
- * Compresses a long text, which is held as long as its name is, where that gains something; not one
- * that was looked up before and is about to be shared.
+ * Compresses a long text if that halves it. Skips one whose node exists, since it is about to be
+ * freed by ofs_made_share().
  */
 static void pack(struct ofs_made_nodes *n, struct ofs_made *m)
 {
@@ -290,7 +290,7 @@ static void pack(struct ofs_made_nodes *n, struct ofs_made *m)
 	    packed.len < m->text.len / 2) {
 		m->packed = true;
 		ofs_buf_finish(&m->text);
-		ofs_buf_append(&m->text, packed.data, packed.len); /* takes no more than it needs */
+		ofs_buf_append(&m->text, packed.data, packed.len); /* a buffer of the exact size */
 	}
 	ofs_compressor_destroy(c);
 }
@@ -317,7 +317,7 @@ void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 	const uint32_t access[] = { attr->mode & 0444, attr->uid, attr->gid };
 	struct ofs_made *m = ofs_alloc(sizeof(*m));
 
-	/* A held node keeps its attributes, so the right to read it is part of its identity. */
+	/* A node keeps its attributes while it is held, so its rights are part of its identity. */
 	m->node = ofs_made_derive(ofs_made_derive(parent, name, access, sizeof(access)), name,
 				  text->data, text->len);
 	m->attr = *attr;
@@ -340,7 +340,7 @@ static bool is_called(const struct text *text, const char *name)
 	return text->name && strcmp(text->name, name) == 0;
 }
 
-/* The text of that name, else the least recently given one. */
+/* Returns the text of that name, else the one given least recently, to be replaced. */
 static struct text *find_text(struct texts *texts, const char *name)
 {
 	struct text *oldest = &texts->list[0];
@@ -362,7 +362,7 @@ static bool is_good(const struct rule *rule, const struct text *text, uint64_t s
 	       (age < rule->same && text->state == state);
 }
 
-/* The texts of a tree, for release_kept(). */
+/* Returns the texts of a tree, to be given back to release_kept(). */
 static struct kept *use_kept(struct ofs_tree *t, const struct ofs_root *root)
 {
 	OFS_LOCKED(&t->made->lock);

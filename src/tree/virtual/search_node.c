@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* search/<query>: a file with the answer, which a lookup makes. */
+/* search/<query>: a file with the answer, made by its lookup. */
 #include "tree/virtual/nodes.h"
 
 #include "base/clock.h"
@@ -8,12 +8,12 @@
 #include "tree/search/query.h"
 #include "tree/search/search.h"
 
-/* A checksum of all that an answer depends on but the time. */
+/* A checksum of everything that an answer depends on, except the time. */
 static uint64_t state_now(struct ofs_tree *t, const struct ofs_root *root)
 {
 	struct ofs_indexer_stats stats = { 0 };
 
-	/* The index holds nothing of the trees of agents. */
+	/* The index has no files of agents' trees. */
 	if (!root->above)
 		ofs_indexer_stats(t->indexer, &stats);
 	return ofs_checksum((const uint64_t[]){ (uint64_t)ofs_changes_last(root->changes),
@@ -21,7 +21,7 @@ static uint64_t state_now(struct ofs_tree *t, const struct ofs_root *root)
 			    4 * sizeof(uint64_t), 0);
 }
 
-/* A name has no '/': "%2F" stands for it. */
+/* Replaces "%2F" by '/', which a name cannot contain. */
 static void decode(const char *name, char ret[OFS_NAME_MAX + 1])
 {
 	while (*name) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices as nodes: made by a lookup, read like a file, gone with the last reference. */
+/* Slices as nodes: made by a lookup, read like files, gone with the last reference. */
 #include "tree/virtual/nodes.h"
 
 #include "base/clock.h"
@@ -12,8 +12,8 @@
 #include "tree/virtual/view.h"
 
 /*
- * How a notice names the base: a path that works from anywhere while mounted. A link in a view
- * leads to a file that has a better name.
+ * Returns the path by which a notice names the base. It works from anywhere while the tree is
+ * mounted. For a link in a view it is the path of the file itself.
  */
 static char *shown_path(struct ofs_tree *t, ofs_node parent, const char *name,
 			const struct ofs_source *base)
@@ -24,7 +24,7 @@ static char *shown_path(struct ofs_tree *t, ofs_node parent, const char *name,
 
 	if (t->mountpoint)
 		ofs_buf_printf(&path, "%s/", t->mountpoint);
-	/* In the tree of an agent, and in those that it lies in, its ref is a path, too. */
+	/* In agents' trees the path is a ref, which works in the tree and in those around it. */
 	if (!base->text && base->attr.region != OFS_ROOT_INO) {
 		ofs_ref_format(t, base->attr.ino, ref);
 		ofs_buf_printf(&path, "refs/%s", ref);
@@ -56,7 +56,7 @@ static void slice_stat(const struct ofs_made *m, const struct ofs_attr *base, st
 	ret->st_blocks = 0;
 }
 
-/* Who may read it, as a number. */
+/* A checksum of the base's owner and rights. */
 static uint64_t access_of(const struct ofs_attr *base)
 {
 	const uint32_t what[] = { base->mode & 0444, base->uid, base->gid };
@@ -64,7 +64,7 @@ static uint64_t access_of(const struct ofs_attr *base)
 	return ofs_checksum(what, sizeof(what), 0);
 }
 
-/* A slice of a file of the store: read from there, and only as long as it is the same. */
+/* Makes a slice of a file of the store, which is read from there while it is the same range. */
 static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 		       const struct ofs_slice_spec *spec, char *path, struct ofs_range *range,
 		       struct ofs_entry *ret)
@@ -84,7 +84,7 @@ static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 		.range = *range,
 	};
 	*range = (struct ofs_range){ .notice = OFS_BUF_INIT };
-	/* The path is part of the notice. */
+	/* The path is part of the notice, and so of the identity. */
 	m->node = ofs_made_derive(spec->kind, path, what, sizeof(what));
 	ret->node = m->node;
 	ret->keep_name = false;
@@ -93,7 +93,7 @@ static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 	ofs_made_share(t, m);
 }
 
-/* A slice of a virtual file is a text of its own. */
+/* Makes a slice of a virtual file, as a text of its own. */
 static void make_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		      const struct ofs_source *base, const struct ofs_range *range,
 		      struct ofs_entry *ret)
@@ -121,7 +121,7 @@ static int lookup_range(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r;
 }
 
-/* F:info and F:summary, of what is in the store. */
+/* Makes F:info or F:summary; only for files of the store. */
 static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 			 const struct ofs_source *base, const struct ofs_slice_spec *spec,
 			 const struct ofs_cred *cred, struct ofs_entry *ret)
@@ -140,7 +140,7 @@ static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r;
 }
 
-/* The base of slices of `name`; `text` is filled if the base is virtual. */
+/* Finds the base called `name`, with a reference. If it is virtual, fills `text` instead. */
 static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 		     const struct ofs_cred *cred, struct ofs_buf *text, struct ofs_source *ret)
 {
@@ -180,7 +180,7 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r == -EISDIR ? -ENOENT : r;
 }
 
-/* REF:info of a file that was collected. */
+/* Makes REF:info of a file that was removed by garbage collection. */
 static int lookup_tombstone(struct ofs_tree *t, ofs_node refs, const char *name, const char *ref,
 			    const struct ofs_slice_spec *spec, struct ofs_entry *ret)
 {
@@ -211,7 +211,7 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 
 	parsed = ofs_slice_parse(name, &len, &spec);
 	if (parsed == -ENOENT) {
-		/* In refs/ a name may become a ref at any time, and views change by themselves. */
+		/* In refs/ a ref can come into use at any time, and views change by themselves. */
 		ret->keep_name = !ofs_node_is_virtual(parent);
 		return -ENOENT;
 	}
@@ -234,8 +234,8 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 	else
 		r = lookup_range(t, parent, base_name, &base, &spec, ret);
 	/*
-	 * A lookup counts as a use, as reading may come from the kernel's cache; F:info reads no
-	 * content.
+	 * The lookup counts as a use, since reads may be served from the kernel's cache. F:info
+	 * reads no content.
 	 */
 	if (r == 0 && !base.text && spec.kind != OFS_SLICE_INFO)
 		ofs_gc_note_use(t->gc, base.attr.ino);
@@ -255,8 +255,8 @@ int ofs_slice_getattr(struct ofs_tree *t, const struct ofs_made *m, struct stat 
 }
 
 /*
- * Where the bytes are now. The base may have changed since the lookup: then the slice is resolved
- * again, and is the same slice only if it comes to the same range.
+ * Resolves a slice again after its base has changed. It remains valid only if that gives the same
+ * range; else returns -ESTALE.
  */
 static int slice_refresh(struct ofs_tree *t, struct ofs_slice *s, const struct ofs_attr *attr)
 {
@@ -283,7 +283,7 @@ ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	/* The kernel goes by the rights that it was told of. */
+	/* The kernel checks access by the rights that it was told at the lookup. */
 	if (t->shared && s->access != access_of(&base))
 		return -ESTALE;
 	r = s->version == base.version ? 0 : slice_refresh(t, s, &base);

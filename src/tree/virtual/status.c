@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* .offload/status.json and .offload/metrics: how the store is. */
+/* .offload/status.json and .offload/metrics: the state of the store. */
 #include "tree/virtual/nodes.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "tree/search/indexer.h"
 #include "tree/search/meaning.h"
 
-#define SLICES_MAX 16 /* that are told of */
+#define SLICES_MAX 16 /* slices in a report */
 
 static const char *const call_names[OFS_TREE_OPS] = {
 	[OFS_TREE_LOOKUP] = "lookup",	[OFS_TREE_GETATTR] = "getattr",
@@ -22,19 +22,19 @@ static const char *const call_names[OFS_TREE_OPS] = {
 };
 
 struct numbers {
-	struct ofs_store_stats store; /* of an agent's tree only what is in it */
+	struct ofs_store_stats store; /* for an agent's tree only the counts of its content */
 	struct ofs_indexer_stats search;
 	struct ofs_meaning_stats meaning;
 	struct ofs_ledger_entry ledger;
 	struct statvfs disk;
-	uint64_t made; /* made-up nodes that somebody holds */
+	uint64_t made; /* virtual nodes in made.c's table */
 	uint64_t calls[OFS_TREE_OPS];
 	uint64_t read, written;
 	int64_t uptime; /* milliseconds */
 	int64_t rss; /* bytes; -1: unknown */
 };
 
-/* Memory of this process; /proc has it in pages. */
+/* Resident memory of this process in bytes; -1: unknown. */
 static int64_t resident(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -48,7 +48,7 @@ static int64_t resident(void)
 	return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Of an agent's tree nothing is told that others have a part in. */
+/* Collects the numbers of an agent's tree, leaving out those that others contribute to. */
 static int collect_agent(struct ofs_tree *t, struct ofs_root *root, struct numbers *ret)
 {
 	struct ofs_region_counts c;
@@ -151,7 +151,7 @@ static json_t *cache_json(const struct ofs_store_stats *s)
 			 "loads", (json_int_t)s->inodes_loaded);
 }
 
-/* A slice that was read lately; NULL: its file has no name any more. */
+/* A recently used slice; NULL if its file has no name any more. */
 static json_t *slice_json(struct ofs_tree *t, const struct ofs_slice_use *use)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };

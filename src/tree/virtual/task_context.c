@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tasks/<task>/context.md: a recap of the steps of a task, made by a lookup. It is not listed, and
- * a file of that name takes its place. It is made again only when the steps have changed.
+ * tasks/<task>/context.md: a recap of a task's steps, made by its lookup. It is not listed, a real
+ * file of that name takes precedence, and it is made again only when the steps have changed.
  */
 #include "tree/virtual/nodes.h"
 
@@ -16,11 +16,10 @@
 #define FILE_NAME "context.md"
 #define MAY_LIST (S_IROTH | S_IXOTH)
 
-/* Of a recap; the newest steps are taken. */
-#define STEPS_MAX 10000u
-#define VALUES_MAX (4 * OFS_STEP_VALUES_MAX) /* in the JSON of all of them */
+#define STEPS_MAX 10000u /* of a recap, the newest */
+#define VALUES_MAX (4 * OFS_STEP_VALUES_MAX) /* JSON values in all steps of a recap */
 
-/* ---- the files */
+/* ---- the files of steps */
 
 struct file {
 	char name[OFS_NAME_MAX + 1];
@@ -31,7 +30,7 @@ struct file {
 struct files {
 	struct file *list; /* in the order of the steps */
 	size_t n, cap;
-	size_t left_out; /* the oldest ones */
+	size_t left_out; /* number of oldest files beyond STEPS_MAX */
 };
 
 static void files_finish(struct files *f)
@@ -45,7 +44,7 @@ static int compare_files(const void *a, const void *b)
 				     ((const struct file *)b)->name);
 }
 
-/* Brings them into order, and leaves the oldest out where there are too many. */
+/* Sorts the files, and drops the oldest if there are too many. */
 static void sort_files(struct files *f)
 {
 	size_t over = f->n - OFS_MIN(f->n, STEPS_MAX);
@@ -58,7 +57,7 @@ static void sort_files(struct files *f)
 	f->left_out += over;
 }
 
-/* Called with the store locked. */
+/* A callback of ofs_walk_files(), which holds the store's lock. */
 static int add_file(void *arg, uint64_t ino, const char *name)
 {
 	struct files *f = arg;
@@ -74,7 +73,7 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/* The attributes of all; what goes meanwhile is left out. */
+/* Loads the attributes of all files. Drops those that have been removed meanwhile. */
 static int look_at(struct ofs_tree *t, const struct ofs_cred *cred, struct files *f)
 {
 	size_t n = 0;
@@ -94,7 +93,7 @@ static int look_at(struct ofs_tree *t, const struct ofs_cred *cred, struct files
 	return 0;
 }
 
-/* The directory that the steps are in, and those. -ENOENT: there are none. */
+/* Finds the directory of a task's steps and its files. -ENOENT: there are none. */
 static int find_files(struct ofs_tree *t, uint64_t task, const struct ofs_cred *cred,
 		      struct ofs_attr *ret_dir, struct files *ret)
 {
@@ -116,7 +115,7 @@ static int find_files(struct ofs_tree *t, uint64_t task, const struct ofs_cred *
 	return r == 0 && !ret->n ? -ENOENT : r;
 }
 
-/* A checksum of all that the text depends on. */
+/* A checksum of everything that the text depends on. */
 static uint64_t sum_of(const struct files *f)
 {
 	uint64_t sum = f->left_out;
@@ -131,17 +130,17 @@ static uint64_t sum_of(const struct files *f)
 	return sum;
 }
 
-/* ---- making one */
+/* ---- making a recap */
 
-/* What may still be read for a recap. */
+/* Limits on what may still be read for a recap. */
 struct room {
 	uint64_t bytes;
 	size_t values;
 };
 
 /*
- * 0, also where it is not to be read, or what the store says; what `text` has is allocated if
- * `len`.
+ * Reads a step. Returns 0, with ret->error set if it may not be read, or the store's error. If
+ * ret->len is not 0, the caller frees ret->text.
  */
 static int read_step(struct ofs_tree *t, const struct file *file, struct room *left,
 		     struct ofs_task_step *ret)
@@ -174,7 +173,7 @@ static int read_step(struct ofs_tree *t, const struct file *file, struct room *l
 	return 0;
 }
 
-/* 1 if a step could not be read: the recap is not kept then. */
+/* An ofs_kept_fn: returns 1 if a step could not be read, so that the recap is not kept. */
 static int make(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
 	const struct files *f = arg;
@@ -185,7 +184,7 @@ static int make(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	bool whole = true, more = f->left_out;
 	int r;
 
-	/* From the newest: if there are too many, the oldest are left out. */
+	/* From the newest on, so that a lack of room affects the oldest. */
 	for (i = f->n; i-- > 0;)
 		whole = read_step(t, &f->list[i], &left, &steps[more + i]) == 0 && whole;
 	snprintf(older, sizeof(older), "%zu older ones", f->left_out);
@@ -202,7 +201,7 @@ static int make(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	return r < 0 ? r : !whole;
 }
 
-/* ---- looking it up */
+/* ---- lookup */
 
 bool ofs_task_context_is(struct ofs_tree *t, ofs_node parent, const char *name)
 {
@@ -230,7 +229,7 @@ int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_
 	r = ofs_made_keep(t, root, OFS_KEPT_RECAP, name, 0, make, &files, &text);
 	if (r < 0)
 		return r;
-	/* Those who may list the steps may read it, nobody else. */
+	/* Its mode is that of the directory: whoever may list the steps may read it. */
 	for (size_t i = 0; i < files.n; i++)
 		attr.mtime = OFS_MAX(attr.mtime, files.list[i].attr.mtime);
 	attr.ctime = attr.atime = attr.mtime;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Verification of the store, started and reported by attributes of the root: <offloadfs/tree.h>.
- */
+/* Verification of the store, run by attributes of the root: see <offloadfs/tree.h>. */
 #include "tree/virtual/nodes.h"
 
 #include <jansson.h>
@@ -13,11 +11,11 @@
 #include "tree/core/place.h"
 #include "tree/expiry/gc.h"
 
-#define PROBLEMS_MAX 10000 /* that are remembered */
+#define PROBLEMS_MAX 10000 /* problems kept; further ones are only counted */
 #define LOST_DIR "lost+found" /* in persistent/ */
 
 struct problem {
-	uint64_t ino; /* 0: the store */
+	uint64_t ino; /* 0: it concerns the store */
 	char *path; /* UTF-8; NULL for the store */
 	char *what; /* UTF-8 */
 	bool repaired;
@@ -26,18 +24,18 @@ struct problem {
 struct ofs_verify_job {
 	struct ofs_tree *tree;
 
-	pthread_mutex_t lock; /* guards the rest; never held while the store is called */
+	pthread_mutex_t lock; /* guards what follows; never held while the store is called */
 	pthread_t thread;
-	bool joinable; /* `thread` is there, and nobody has joined it */
+	bool joinable; /* `thread` was started and not yet joined */
 	bool stop;
 	enum ofs_work_state state;
 	int error; /* errno of OFS_WORK_FAILED */
 	bool repair; /* constant while it runs */
-	struct ofs_verify_counts counts; /* but for problems and repaired, which are below */
-	uint64_t found, repaired; /* problems */
+	struct ofs_verify_counts counts; /* except for problems and repaired; see the next line */
+	uint64_t found, repaired; /* numbers of problems */
 	struct problem *problems;
 	size_t n, cap;
-	struct ofs_map hurt; /* inode -> anything: those that a problem named */
+	struct ofs_map hurt; /* the inodes with problems; the values mean nothing */
 };
 
 static void problem_finish(struct problem *p)
@@ -91,7 +89,7 @@ void ofs_verify_job_destroy(struct ofs_verify_job *job)
 
 /* ---- problems */
 
-/* Allocated. What has no name (any more) goes by its ref. */
+/* Returns the path, allocated. A file without a name is given as refs/REF. */
 static char *path_of(struct ofs_tree *t, uint64_t ino)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
@@ -143,8 +141,8 @@ static int on_progress(void *arg, const struct ofs_verify_counts *counts)
 /* ---- the thread */
 
 /*
- * The inode of the place for files that have lost their name, with a reference. 0: there is none,
- * and such files stay nameless, which is no reason not to verify. *ret_made: it is new.
+ * Opens the directory for files that have lost their names, creating it if necessary (*ret_made).
+ * Returns its inode with a reference, or 0 if that fails: then such files stay nameless.
  */
 static uint64_t open_lost(struct ofs_tree *t, bool *ret_made)
 {
@@ -180,11 +178,11 @@ static void *verify_main(void *arg)
 	pthread_mutex_lock(&job->lock);
 	v.repair = job->repair;
 	pthread_mutex_unlock(&job->lock);
-	/* A store that is served keeps its structure as it is: nothing will be laid in there. */
+	/* In a served store names are not repaired, so nothing would be put there. */
 	if (v.repair && !t->background)
 		v.lost_dir = open_lost(t, &made);
 	r = ofs_store_verify(t->store, &v, &counts);
-	if (made) /* which fails when it is of use */
+	if (made) /* fails if the directory is in use */
 		ofs_store_rmdir(t->store, t->root->tops[OFS_TOP_PERSISTENT], LOST_DIR);
 	if (v.lost_dir)
 		ofs_store_forget(t->store, v.lost_dir, 1);
@@ -204,7 +202,7 @@ static int start(struct ofs_verify_job *job, bool repair)
 	OFS_LOCKED(&job->lock);
 	if (job->state == OFS_WORK_RUNNING)
 		return -EBUSY;
-	/* It has done all that it does under the lock, so this does not wait for it. */
+	/* The thread no longer takes the lock, so joining it here does not deadlock. */
 	if (job->joinable)
 		pthread_join(job->thread, NULL);
 	clear(job);
@@ -228,7 +226,7 @@ int ofs_verify_job_set(struct ofs_verify_job *job, const char *value, size_t siz
 
 /* ---- reports */
 
-/* `lock` held, as for problem_json(). */
+/* Call it with `lock` held, as problem_json(). */
 static json_t *status_json(const struct ofs_verify_job *job)
 {
 	const struct ofs_verify_counts *c = &job->counts;
@@ -253,7 +251,7 @@ static json_t *problem_json(const struct ofs_tree *t, const struct problem *p)
 			 "what", p->what, "repaired", p->repaired);
 }
 
-/* The number of a problem from the end of an attribute's name, or SIZE_MAX. */
+/* Returns the problem's number at the end of an attribute's name, or SIZE_MAX if malformed. */
 static size_t parse_number(const char *text)
 {
 	size_t len = strlen(text);

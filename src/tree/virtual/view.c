@@ -18,22 +18,22 @@
 #include "tree/core/walk.h"
 #include "tree/virtual/made.h"
 
-#define LISTS_MAX 4 /* that are kept */
+#define LISTS_MAX 4 /* lists kept */
 
 /*
- * A directory is listed from a list, which is gathered when the directory is read from the start
- * and anything has changed, and kept until it was read to its end. Lists are ordered by inode, so a
+ * The list of a directory's entries. It is gathered when the directory is read from the start and
+ * anything has changed, and kept until it was read to its end. Lists are sorted by inode, so a
  * position means the same in a newer list of the directory.
  */
 struct listing {
-	ofs_node dir; /* 0: none */
+	ofs_node dir; /* 0: unused */
 	struct ofs_view_entries list;
 	int64_t as_of; /* the tree's last change when gathering started */
-	uint64_t used; /* when, by `clock` */
+	uint64_t used; /* last use, by ofs_views.clock */
 };
 
 struct ofs_views {
-	pthread_mutex_t lock; /* guards the rest; held while a list is gathered and read */
+	pthread_mutex_t lock; /* guards what follows; held while a list is gathered and read */
 	struct listing listings[LISTS_MAX];
 	uint64_t clock;
 };
@@ -58,7 +58,7 @@ void ofs_views_destroy(struct ofs_views *v)
 
 /* ---- which directory a node is */
 
-/* One of the directories views/by-... of a tree. */
+/* Sets *ret for one of the fixed directories directly in views/. False: another node. */
 static bool view_of(struct ofs_tree *t, ofs_node node, struct ofs_view_dir *ret)
 {
 	ofs_node kind = ofs_node_kind(node);
@@ -70,7 +70,7 @@ static bool view_of(struct ofs_tree *t, ofs_node node, struct ofs_view_dir *ret)
 	return ret->root;
 }
 
-/* False: it is no directory of a view. */
+/* Sets *ret for any directory of a view. False: another node. */
 static bool dir_of(struct ofs_tree *t, ofs_node node, struct ofs_view_dir *ret)
 {
 	struct ofs_made *m;
@@ -98,7 +98,7 @@ bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node)
 	return dir_of(t, node, &d);
 }
 
-/* ---- lists that are kept */
+/* ---- kept lists */
 
 static void drop(struct listing *l)
 {
@@ -106,7 +106,7 @@ static void drop(struct listing *l)
 	l->dir = 0;
 }
 
-/* `lock` held. The list of a directory; `now`: with all changes so far. */
+/* `lock` held. Sets *ret to the list of a directory. `now`: it must include all changes so far. */
 static int get_list(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, bool now,
 		    struct listing **ret)
 {
@@ -138,7 +138,7 @@ static bool lists(const struct listing *l, uint64_t key)
 	return i < l->list.keys.n && l->list.keys.at[i] == key;
 }
 
-/* 1 if a directory with a name exists, 0, or -errno. */
+/* Returns 1 if the view has a directory of that name, 0 if not, or -errno. */
 static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 {
 	const struct ofs_view_dir above = { .root = d->root, .kind = d->kind };
@@ -147,7 +147,7 @@ static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 	struct listing *l;
 	int r;
 
-	/* There may be many tasks. What one has left may be all there is of it. */
+	/* There may be many tasks: only those known by origins alone need the list. */
 	if (d->kind == OFS_VIEW_TASK) {
 		r = ofs_store_lookup(t->store, d->root->tops[OFS_TOP_TASKS], d->name, &attr);
 		if (r == 0)
@@ -162,7 +162,7 @@ static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 	return lists(l, key);
 }
 
-/* ---- when it changed */
+/* ---- times of change */
 
 void ofs_view_set_times(struct ofs_root *root, struct ofs_attr *attr)
 {
@@ -177,15 +177,15 @@ int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
 	if (!dir_of(t, attr->ino, &d))
 		return -ESTALE;
 	ofs_view_set_times(d.root, attr);
-	/* The kernel keeps the name until the node is stale. */
+	/* The kernel keeps the name until the node is stale, so check that it still exists. */
 	if (d.name[0])
 		r = dir_exists(t, &d);
 	return r < 0 ? r : r ? 0 : -ESTALE;
 }
 
-/* ---- what is in it */
+/* ---- the files in a directory */
 
-/* A file at that place belongs in the directory. */
+/* Whether a file at place `p` belongs in the directory. */
 static bool is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t ino,
 		      const struct ofs_place *p)
 {
@@ -205,14 +205,14 @@ static bool is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t
 		return ofs_label_has_tag(tags, d->name);
 	default:
 		/*
-		 * Membership of recent/ and expiring/ changes with any write: links stay good for
-		 * longer.
+		 * Any write may change what is in recent/ and expiring/. Their links stay valid for
+		 * any file, and so for longer.
 		 */
 		return 1;
 	}
 }
 
-/* REF-NAME, cut to what a name may hold. */
+/* Sets `ret` to REF-NAME, cut to the length of a name. */
 static void entry_name(const struct ofs_tree *t, uint64_t ino, const char *name,
 		       char ret[OFS_NAME_MAX + 1])
 {
@@ -223,7 +223,7 @@ static void entry_name(const struct ofs_tree *t, uint64_t ino, const char *name,
 	snprintf(ret + len, OFS_NAME_MAX + 1 - len, "-%.*s", (int)(OFS_NAME_MAX - 1 - len), name);
 }
 
-/* Takes REF-NAME apart; 0: it is not one. */
+/* Returns the inode of an entry REF-NAME; 0 if it is not one. */
 static uint64_t entry_ino(const struct ofs_tree *t, const char *entry)
 {
 	char ref[OFS_REF_SIZE];
@@ -236,7 +236,7 @@ static uint64_t entry_ino(const struct ofs_tree *t, const char *entry)
 	return ofs_ref_parse(t, ref);
 }
 
-/* The entry has the file's name; a file with several names may be listed by any. */
+/* Whether the entry has the file's name. One with several names may be listed by any of them. */
 static bool is_called(struct ofs_tree *t, const struct ofs_attr *file, const char *entry,
 		      const struct ofs_place *p)
 {
@@ -256,7 +256,7 @@ static bool is_called(struct ofs_tree *t, const struct ofs_attr *file, const cha
 	return same;
 }
 
-/* The same by the whole list, for a file that is here by another of its names. */
+/* Whether the list has the entry, for a file that is listed by another of its names. */
 static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, uint64_t ino,
 		     const char *entry)
 {
@@ -274,7 +274,7 @@ static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir
 	return strcmp(name, entry) == 0;
 }
 
-/* The file that a link of that name leads to, with a reference. */
+/* Finds the file that a link called `name` points to, and takes a reference to it. */
 static int find_file(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
 		     const char *name, struct ofs_attr *ret)
 {
@@ -306,7 +306,7 @@ int ofs_view_lookup_file(struct ofs_tree *t, ofs_node dir, const char *name, str
 	return find_file(t, dir, &d, name, ret);
 }
 
-/* ---- its nodes */
+/* ---- the nodes of a view */
 
 static ofs_node link_node(const struct ofs_view_dir *d, uint64_t ino)
 {
@@ -326,7 +326,7 @@ void ofs_view_link_target(const struct ofs_tree *t, ofs_node link, struct ofs_bu
 	ofs_buf_printf(out, "%s../../refs/%s", link & OFS_NODE_FAR ? "../" : "", ref);
 }
 
-/* As old as the file, and of the same owner. */
+/* A link has the times and the owner of its file. */
 static void link_attr(const struct ofs_tree *t, ofs_node link, const struct ofs_attr *file,
 		      struct ofs_attr *ret)
 {
@@ -384,7 +384,7 @@ static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_di
 	m->node = ofs_made_derive(dir, name, NULL, 0);
 	ofs_stat_make_up(t, d->root, m->node, S_IFDIR | OFS_VIEW_MODE, &m->attr);
 	ofs_view_set_times(d->root, &m->attr);
-	/* `m` goes if the node exists already, which then says the same. */
+	/* If the node exists already, ofs_made_share() frees `m`; both are the same. */
 	ofs_stat_fill_entry(&m->attr, true, ret);
 	ret->keep_attr = false;
 	ofs_made_share(t, m);
@@ -405,10 +405,10 @@ int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct o
 
 struct leaving {
 	struct ofs_tree *tree;
-	struct ofs_root *root; /* that they were in */
+	struct ofs_root *root; /* the tree that they have left */
 };
 
-/* A link has names in several directories; where it is not in use, the kernel drops all of them. */
+/* A link has names in several directories. If it is not in use, the kernel drops all of them. */
 static int release_links(void *arg, uint64_t ino, const char *name)
 {
 	const struct leaving *l = arg;
@@ -422,7 +422,7 @@ static int release_links(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/* What is at that name now has left the tree. */
+/* Releases the links of what has left the tree and is now called `name` in `dir`. */
 static void left(struct leaving *l, uint64_t dir, const char *name)
 {
 	struct ofs_attr attr;
@@ -452,7 +452,7 @@ void ofs_view_moved(struct ofs_tree *t, const struct ofs_move *m)
 
 /* ---- listing */
 
-/* Directories are listed without a reference: they are to be looked up. */
+/* Directories are listed without a reference: whoever needs one looks the name up. */
 static void fill_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
 			const char *name, uint64_t ino, bool plus, struct ofs_entry *ret)
 {
@@ -499,7 +499,7 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 		fill_listed(t, dir, &d, name, at, plus, &entry);
 		full = fn(arg, name, &entry, OFS_COOKIE_MIN + at) != 0;
 	}
-	/* The reader has come to the end once a call finds nothing more. */
+	/* The reader has reached the end when a call finds no further entry. */
 	if (!full && (key || !l->list.keys.n) && i == l->list.keys.n)
 		drop(l);
 	return 0;

@@ -36,13 +36,13 @@ struct gathering {
 	struct ofs_tree *tree;
 	const struct ofs_view_dir *dir;
 	struct ofs_u64_list *files;
-	struct ofs_entry_list *names; /* in place of files */
-	struct ofs_u64_list labelled; /* files whose labels put them into the directory */
-	struct ofs_map others; /* files whose category was set to another one */
-	struct ofs_map strays; /* files that were made in a category, by their marks */
+	struct ofs_entry_list *names; /* used instead of `files` for directories of directories */
+	struct ofs_u64_list labelled; /* files that belong in the directory by their labels */
+	struct ofs_map others; /* files whose label puts them into another category */
+	struct ofs_map strays; /* files whose marks name the category that they were made in */
 	struct ofs_u64_list marked; /* directories with marks that matter here */
-	struct ofs_u64_list homes; /* of those, whole tasks directly in a tier that keeps them */
-	struct ofs_map seen; /* keys of the names of directories */
+	struct ofs_u64_list homes; /* those of them that are whole tasks directly in a kept tier */
+	struct ofs_map seen; /* keys of `names` */
 };
 
 static int add_file(void *arg, uint64_t ino, const char *name)
@@ -56,8 +56,8 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 }
 
 /*
- * A file that the labels know: 1 if it is in the tree; 0 when it is not, or has no name any more,
- * and they forget it; or -errno.
+ * For a file that has labels. Returns 1 if it is in the tree, 0 if not, or -errno. If it has no
+ * name any more, drops its labels.
  */
 static int is_here(struct gathering *g, uint64_t ino)
 {
@@ -101,7 +101,7 @@ static void take_label(void *arg, const struct ofs_label *l)
 	}
 }
 
-/* `dir` is one of those whose directories are categories, and keeps what is in it. */
+/* Whether `dir` has categories as directories, and is in a tier that keeps files. */
 static bool is_home(const struct gathering *g, uint64_t dir)
 {
 	for (size_t i = 0; i < g->homes.n; i++)
@@ -111,7 +111,7 @@ static bool is_home(const struct gathering *g, uint64_t dir)
 	       dir == g->dir->root->tops[OFS_TOP_ARCHIVE];
 }
 
-/* A file with a mark that lies in no category's directory: it keeps the one that it was made in. */
+/* Whether a marked file is in no category's directory, and so keeps the category of its mark. */
 static bool is_stray(const struct gathering *g, uint64_t ino)
 {
 	char name[OFS_NAME_MAX + 1];
@@ -146,7 +146,7 @@ static bool is_whole_task(const struct gathering *g, uint64_t dir)
 	return ofs_root_top(g->dir->root, dir) == OFS_TOPS && is_home(g, dir);
 }
 
-/* Adds all files below the directory in `base` that has the view directory's name. */
+/* Adds all files below the directory in `base` that has the name of the view's directory. */
 static int add_named(struct gathering *g, uint64_t base)
 {
 	struct ofs_attr attr;
@@ -180,7 +180,7 @@ static int by_category_base(void *arg, uint64_t base)
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
-/* Calls `fn` for each directory whose directories are categories. */
+/* Calls `fn` for each directory whose directories are categories, including homes. */
 static int walk_bases(struct gathering *g, int (*fn)(void *arg, uint64_t dir))
 {
 	int r = ofs_walk_bases(g->tree, g->dir->root, fn, g);
@@ -194,7 +194,7 @@ static int gather_category(struct gathering *g)
 {
 	int r = walk_bases(g, by_category_base);
 
-	/* Files directly in the root or in tasks/ have no category either. */
+	/* Files directly in the root or in tasks/ have no category, either. */
 	if (r == 0 && strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0) {
 		r = ofs_walk_files(g->tree, g->dir->root->ino, true, add_file, g);
 		if (r == 0)
@@ -214,7 +214,7 @@ static int gather_labelled(struct gathering *g)
 	return r < 0 ? r : add_labelled(g);
 }
 
-/* Adds a file whose mark, or that of a directory above it, may be the nearest one. */
+/* Adds a file if its nearest mark, perhaps of a directory above it, is of the task. */
 static int add_if_made_in(struct gathering *g, uint64_t ino)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
@@ -232,7 +232,7 @@ static int note_file(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/* What lies in the task's directory, and what was made there and is kept. */
+/* Adds what is in the task's directory, and what was made there and moved to a kept tier. */
 static int gather_task(struct gathering *g)
 {
 	int r = add_named(g, g->dir->root->tops[OFS_TOP_TASKS]);
@@ -255,14 +255,14 @@ static int gather_tier(struct gathering *g)
 	return -ENOENT;
 }
 
-/* ---- recent/ and expiring/: the first files by a time */
+/* ---- recent/ and expiring/: the first files in the order of a time */
 
 struct ranked {
-	int64_t rank; /* the lowest come first */
+	int64_t rank; /* lowest first */
 	uint64_t ino;
 };
 
-/* Puts a file where it belongs among the first `n`, and drops the last where they are too many. */
+/* Inserts a file into the list, dropping the last if there are too many. Returns the new length. */
 static size_t insert_ranked(struct ranked *list, size_t n, struct ranked file)
 {
 	size_t at = n;
@@ -277,7 +277,7 @@ static size_t insert_ranked(struct ranked *list, size_t n, struct ranked file)
 	return n;
 }
 
-/* 1 and the rank; 0 for a file that is gone or never expires; or -errno. */
+/* Returns 1 and the rank, 0 if the file is gone or never expires, or -errno. */
 static int rank_file(struct ofs_tree *t, enum ofs_view view, uint64_t ino, int64_t *ret)
 {
 	struct ofs_attr attr;
@@ -356,7 +356,7 @@ static bool is_new(const struct gathering *g, const char *name)
 	return name && !ofs_map_get(&g->seen, ofs_entry_list_key(name));
 }
 
-/* Adds the task or the category that something kept was made in. */
+/* Adds the task or category in which something kept was made. */
 static void take_origin(void *arg, const struct ofs_label *l)
 {
 	struct gathering *g = arg;
@@ -370,7 +370,7 @@ static void take_origin(void *arg, const struct ofs_label *l)
 	}
 }
 
-/* Adds the tags, or the category, of a file that is still there. */
+/* Adds the tags, or the category, of a file that still exists. */
 static void take_names(void *arg, const struct ofs_label *l)
 {
 	struct gathering *g = arg;
