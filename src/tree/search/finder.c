@@ -36,7 +36,7 @@ struct ofs_finder {
 	size_t from, to; /* only words that start there count */
 	const char *run; /* the run of characters whose words are being read */
 	size_t run_at, run_len;
-	bool cut_before, cut_after; /* whether that is cut off from a longer run */
+	bool cut_before, cut_after; /* its first, or last, word may continue outside it */
 	uint32_t found;
 };
 

@@ -41,7 +41,8 @@ struct ofs_indexer {
 	_Atomic uint64_t working[OFS_INDEXER_WORKING_DIRS];
 	_Atomic uint64_t moves;
 
-	pthread_mutex_t lock; /* guards what follows; store and index are not called under it */
+	/* Guards the fields up to `work`. Neither the store nor the index is called under it. */
+	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool running;

@@ -284,7 +284,7 @@ static void append_file(struct ofs_tree *t, const struct ofs_answer *a, struct o
 
 /* ---- pages */
 
-/* Whether the file is still there; it may have been moved since it was gathered. */
+/* Whether the file is still below that path; it may have been moved since it was gathered. */
 static bool is_below(const struct ofs_answer *a, const char *below)
 {
 	const char *path = (const char *)a->place.path.data;
