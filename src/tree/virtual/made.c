@@ -14,7 +14,7 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 
-/* Sizes of texts that are compressed; not of larger ones, since each read expands the whole text. */
+/* Sizes of texts that are compressed; not larger ones, since each read expands the whole text. */
 #define PACK_MIN ((size_t)32 << 10)
 #define PACK_MAX ((size_t)1 << 20)
 #define PACK_LEVEL 1
