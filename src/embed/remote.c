@@ -61,9 +61,9 @@ int ofs_remote_open(const struct ofs_embed_settings *s, struct ofs_error *err,
 
 	if (!ofs_text_is_line(s->model))
 		return ofs_error_set(err, EINVAL,
-				     "the name of the endpoint's model is no line of UTF-8");
+				     "the name of the endpoint's model is not a line of UTF-8");
 	if (s->dims > OFS_EMBED_DIMS_MAX)
-		return ofs_error_set(err, EINVAL, "vectors can have %d numbers at most",
+		return ofs_error_set(err, EINVAL, "vectors can have at most %d numbers",
 				     OFS_EMBED_DIMS_MAX);
 	remote = ofs_alloc(sizeof(*remote));
 	remote->id = ofs_format("endpoint:%s", s->model);
@@ -221,7 +221,7 @@ static int take_vector(struct asking *a, size_t text, const json_t *embedding)
 	int r;
 
 	if (!json_is_array(embedding))
-		return refuse(a, "answers with something that is no vector");
+		return refuse(a, "answers with something that is not a vector");
 	r = check_dims(a, dims);
 	if (r < 0)
 		return r;
@@ -230,7 +230,7 @@ static int take_vector(struct asking *a, size_t text, const json_t *embedding)
 		double value = json_number_value(number);
 
 		if (!json_is_number(number) || !(fabs(value) <= FLT_MAX))
-			return refuse(a, "answers with a vector of something else than numbers");
+			return refuse(a, "answers with a vector that is not all numbers");
 		numbers[i] = (float)value;
 	}
 	ofs_vector_quantise(numbers, dims, (int8_t *)a->vectors.data + text * dims);
@@ -253,7 +253,7 @@ static int read_answer(struct asking *a, const struct batch *b, const struct ofs
 		return refuse(a, what);
 	}
 	if (!json_is_array(data))
-		return refuse(a, "does not answer with embeddings: there is no 'data'");
+		return refuse(a, "does not answer with embeddings: 'data' is missing");
 	if (json_array_size(data) != b->n) {
 		what = ofs_format("answers with %zu vectors for %zu texts", json_array_size(data),
 				  b->n);
@@ -265,9 +265,8 @@ static int read_answer(struct asking *a, const struct batch *b, const struct ofs
 		json_int_t at = json_is_integer(index) ? json_integer_value(index) : -1;
 
 		if (at < 0 || at >= (json_int_t)b->n || seen[at])
-			return refuse(a,
-				      "answers with vectors of which it is not known whose "
-				      "they are: an 'index' is missing, too large or twice there");
+			return refuse(a, "answers with vectors that cannot be matched to their "
+					 "texts: an 'index' is missing, too large or repeated");
 		seen[at] = true;
 		r = take_vector(a, b->texts[at], json_object_get(entry, "embedding"));
 		if (r < 0)

@@ -98,7 +98,7 @@ static int check_tokens(const struct ofs_static_model *m, const char *name, stru
 		int64_t row = ofs_tensor_integer(&m->mapping, i);
 
 		if (row < 0 || (uint64_t)row >= m->vectors.rows)
-			return fail(name, "the tensor 'mapping' leads beyond the vectors", err);
+			return fail(name, "the tensor 'mapping' names missing vectors", err);
 	}
 	return 0;
 }
@@ -192,7 +192,7 @@ static int open_file(const char *directory, const char *name, struct ofs_error *
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot open '%.300s': %s", shown, strerror(-r));
 	if (!S_ISREG(ret_stat->st_mode))
-		return ofs_error_set(err, EINVAL, "'%.300s' is no regular file", shown);
+		return ofs_error_set(err, EINVAL, "'%.300s' is not a regular file", shown);
 	return ofs_steal_fd(&fd);
 }
 
@@ -277,11 +277,10 @@ static int check_unchanged(const struct ofs_static_model *m, struct ofs_error *e
 	if (m->fd < 0)
 		return 0;
 	if (fstat(m->fd, &st) < 0)
-		return ofs_error_set(err, errno, "cannot look at '%s': %s", m->path,
-				     strerror(errno));
+		return ofs_error_set(err, errno, "cannot check '%s': %s", m->path, strerror(errno));
 	if ((size_t)st.st_size != m->size || st.st_mtim.tv_sec != m->modified.tv_sec ||
 	    st.st_mtim.tv_nsec != m->modified.tv_nsec)
-		return ofs_error_set(err, ESTALE, "'%s' was changed while it was in use", m->path);
+		return ofs_error_set(err, ESTALE, "'%s' has changed while it was in use", m->path);
 	return 0;
 }
 
@@ -317,7 +316,7 @@ int ofs_static_model_embed(const struct ofs_static_model *m, const struct ofs_em
 		if (deadline && ofs_clock_monotonic() >= deadline) {
 			ret->len = before;
 			return ofs_error_set(err, ETIMEDOUT,
-					     "there was no time for %zu of %zu texts", n - i, n);
+					     "time ran out with %zu of %zu texts left", n - i, n);
 		}
 		embed_text(m, &texts[i], (int8_t *)ret->data + ret->len);
 		ret->len += dims;

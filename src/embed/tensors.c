@@ -40,18 +40,18 @@ int ofs_tensors_create(const void *file, size_t size, const char *name, struct o
 	len = ofs_get_le64(file);
 	if (len > size - LENGTH_SIZE || len > DESCRIPTION_MAX)
 		return ofs_error_set(err, EBADMSG,
-				     "'%s' is no safetensors file: its header would have %llu "
+				     "'%s' is not a safetensors file: its header would have %llu "
 				     "bytes, which is more than %s",
 				     name, (unsigned long long)len,
 				     len > DESCRIPTION_MAX ? "1 MiB" : "the file has");
 	description = json_loadb((const char *)file + LENGTH_SIZE, (size_t)len,
 				 JSON_REJECT_DUPLICATES, &error);
 	if (!json_is_object(description)) {
-		OFS_FREE char *shown = ofs_text_shown(description ? "no object" : error.text);
+		OFS_FREE char *shown = ofs_text_shown(description ? "not an object" : error.text);
 
 		json_decref(description);
 		return ofs_error_set(err, EBADMSG,
-				     "'%s' is no safetensors file: its header is not JSON: %s",
+				     "'%s' is not a safetensors file: its header is not JSON: %s",
 				     name, shown);
 	}
 	t = ofs_alloc(sizeof(*t));
@@ -126,13 +126,15 @@ int ofs_tensors_find(const struct ofs_tensors *t, const char *tensor, size_t dim
 	found.columns = dimensions == 1 ? 1 : size_at(shape, 1);
 	if (json_array_size(shape) != dimensions || !found.rows || !found.columns)
 		return ofs_error_set(err, EBADMSG,
-				     "'%s': the tensor '%s' has not %zu dimension%s of at least 1",
+				     "'%s': the tensor '%s' must have %zu dimension%s of at "
+				     "least 1",
 				     t->name, tensor, dimensions, dimensions == 1 ? "" : "s");
 	if (__builtin_mul_overflow(found.rows, found.columns, &size) ||
 	    __builtin_mul_overflow(size, dtypes[found.dtype].size, &size) || start > end ||
 	    end > t->size || end - start != size)
 		return ofs_error_set(err, EBADMSG,
-				     "'%s': the tensor '%s' is not where it should be in the file",
+				     "'%s': the tensor '%s' has offsets that do not match its "
+				     "shape",
 				     t->name, tensor);
 	found.data = t->data + start;
 	*ret = found;

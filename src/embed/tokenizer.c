@@ -75,7 +75,7 @@ static int add_token(struct reader *r, const char *token, const json_t *id)
 	size_t len = strlen(token), prefix = strlen(r->prefix), chars = 0;
 
 	if (n < 0 || n >= INT32_MAX)
-		return fail(r, "a token has an id that is no number from 0 to 2147483646");
+		return fail(r, "a token has an id that is not a number from 0 to 2147483646");
 	for (size_t i = 0; i < len; i++)
 		chars += ((uint8_t)token[i] & 0xc0) != 0x80;
 	r->lengths[OFS_MIN(chars, OFS_VOCABULARY_WORD_MAX)]++;
@@ -107,7 +107,7 @@ static int read_vocabulary(struct reader *r, json_t *vocabulary, const json_t *a
 	int e;
 
 	if (!n)
-		return fail(r, "model.vocab is no object with tokens");
+		return fail(r, "model.vocab is not an object with tokens");
 	if (n + json_array_size(added) > OFS_TOKENIZER_WORDS)
 		return fail(r, "there are more than 2000000 tokens");
 	ofs_vocabulary_init(&r->t->words, n + json_array_size(added));
@@ -138,7 +138,7 @@ static int read_model(struct reader *r, const json_t *model, const json_t *added
 	const char *prefix = json_string_value(json_object_get(model, "continuing_subword_prefix"));
 
 	if (!json_is_object(model))
-		return fail(r, "there is no model in it");
+		return fail(r, "'model' is missing or not an object");
 	/* Older files lack the type. */
 	if (kind_of(model) ? !is_kind(model, "WordPiece") : !prefix)
 		return fail_kind(r, "the type of the tokenizer's model", kind_of(model),
@@ -148,7 +148,7 @@ static int read_model(struct reader *r, const json_t *model, const json_t *added
 	r->t->unknown = UNKNOWN_NONE;
 	r->t->word_chars = WORD_CHARS;
 	if (chars && (!json_is_integer(chars) || json_integer_value(chars) < 1))
-		return fail(r, "model.max_input_chars_per_word is no number of characters");
+		return fail(r, "model.max_input_chars_per_word is not a positive integer");
 	if (chars)
 		r->t->word_chars = (size_t)json_integer_value(chars);
 	return read_vocabulary(r, json_object_get(model, "vocab"), added);

@@ -187,7 +187,7 @@ def what_is_wrong_is_said(case):
             (["nothing/here"], 1, "no such file or folder: 'nothing/here'"),
             (["views"], 1, "'views' has no files"),
             (["--tier", "wrong"], 2, "there is no tier 'wrong'"),
-            (["--older", "soon"], 2, "'older:soon' is no time"),
+            (["--older", "soon"], 2, "'older:soon' is not a time"),
             (["--sort", "colour"], 2, "'colour' is not a known order"),
             (["-n", "0"], 2, "'0' is not a count of files"),
             (["--tag", "x" * 300], 2, "too long together"),

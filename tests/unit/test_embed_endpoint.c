@@ -235,7 +235,7 @@ Test(embed_endpoint, a_length_that_is_known)
 	settings.dims = 768;
 	expect_failure(embed_one(ONE), EBADMSG, "of 3 numbers, not of 768 as before");
 	settings.dims = 4097;
-	expect_failure(open_embedder("http://127.0.0.1:1"), EINVAL, "4096 numbers at most");
+	expect_failure(open_embedder("http://127.0.0.1:1"), EINVAL, "at most 4096 numbers");
 }
 
 Test(embed_endpoint, answers_that_are_none)
@@ -245,22 +245,22 @@ Test(embed_endpoint, answers_that_are_none)
 		const char *why;
 	} cases[] = {
 		{ OK "{\"data\": [" KEY, "does not answer in JSON" },
-		{ OK "[]", "does not answer with embeddings: there is no 'data'" },
-		{ OK "{\"embedding\":[1,2]}", "there is no 'data'" },
+		{ OK "[]", "does not answer with embeddings: 'data' is missing" },
+		{ OK "{\"embedding\":[1,2]}", "'data' is missing" },
 		{ DATA(""), "answers with 0 vectors for 1 texts" },
 		{ DATA(VECTOR(0, "[1]") "," VECTOR(1, "[1]")),
 		  "answers with 2 vectors for 1 texts" },
-		{ DATA(VECTOR(1, "[1]")), "it is not known whose they are" },
-		{ DATA(VECTOR(-1, "[1]")), "it is not known whose they are" },
-		{ DATA(VECTOR(0.0, "[1]")), "it is not known whose they are" },
-		{ DATA("{\"embedding\":[1]}"), "it is not known whose they are" },
-		{ DATA("7"), "it is not known whose they are" },
-		{ DATA(VECTOR(0, "\"AACAPw==\"")), "answers with something that is no vector" },
+		{ DATA(VECTOR(1, "[1]")), "cannot be matched to their texts" },
+		{ DATA(VECTOR(-1, "[1]")), "cannot be matched to their texts" },
+		{ DATA(VECTOR(0.0, "[1]")), "cannot be matched to their texts" },
+		{ DATA("{\"embedding\":[1]}"), "cannot be matched to their texts" },
+		{ DATA("7"), "cannot be matched to their texts" },
+		{ DATA(VECTOR(0, "\"AACAPw==\"")), "answers with something that is not a vector" },
 		{ DATA(VECTOR(0, "[]")), "answers with a vector of 0 numbers, not of 1 to 4096" },
-		{ DATA(VECTOR(0, "[null]")), "a vector of something else than numbers" },
-		{ DATA(VECTOR(0, "[\"1\"]")), "a vector of something else than numbers" },
+		{ DATA(VECTOR(0, "[null]")), "a vector that is not all numbers" },
+		{ DATA(VECTOR(0, "[\"1\"]")), "a vector that is not all numbers" },
 		{ DATA(VECTOR(0, "[NaN]")), "does not answer in JSON" },
-		{ DATA(VECTOR(0, "[1e39]")), "a vector of something else than numbers" },
+		{ DATA(VECTOR(0, "[1e39]")), "a vector that is not all numbers" },
 		{ DATA(VECTOR(0, "[1e999]")), "does not answer in JSON" },
 	};
 
@@ -276,7 +276,7 @@ Test(embed_endpoint, one_index_twice)
 	static const char *const texts[] = { "a", "b" };
 	static const char *const answers[] = { DATA(VECTOR(0, "[1]") "," VECTOR(0, "[1]")), NULL };
 
-	expect_failure(embed_at(answers, texts, 2), EBADMSG, "twice there");
+	expect_failure(embed_at(answers, texts, 2), EBADMSG, "too large or repeated");
 }
 
 Test(embed_endpoint, lengths_that_differ_in_one_answer)
@@ -371,8 +371,8 @@ Test(embed_endpoint, settings_that_cannot_be)
 		{ "m", "ftp://127.0.0.1/", KEY, "not by ftp" },
 		{ "m", "https://" KEY "@127.0.0.1/", KEY, "must not hold a user" },
 		{ "m", "http://127.0.0.1:1", "a b", "the endpoint's key is empty" },
-		{ "a\nb", "http://127.0.0.1:1", KEY, "no line of UTF-8" },
-		{ "\xff", "http://127.0.0.1:1", KEY, "no line of UTF-8" },
+		{ "a\nb", "http://127.0.0.1:1", KEY, "not a line of UTF-8" },
+		{ "\xff", "http://127.0.0.1:1", KEY, "not a line of UTF-8" },
 		{ "", "http://127.0.0.1:1", KEY, "no model is named" },
 		{ NULL, "http://127.0.0.1:1", KEY, "no model is named" },
 	};

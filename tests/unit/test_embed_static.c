@@ -270,7 +270,7 @@ Test(embed_static, many_texts)
 	cr_assert_eq(out.len, 1 + sizeof(expected));
 	cr_expect_arr_eq(out.data + 1, expected, sizeof(expected));
 	cr_expect_eq(ofs_embed(embedder, texts, 3, ofs_clock_monotonic(), &out, &err), -ETIMEDOUT);
-	cr_expect_str_eq(err.text, "there was no time for 3 of 3 texts");
+	cr_expect_str_eq(err.text, "time ran out with 3 of 3 texts left");
 	cr_expect_eq(out.len, 1 + sizeof(expected));
 	cr_expect_eq(ofs_embed(embedder, texts, 0, 0, &out, &err), 0);
 	ofs_buf_finish(&out);
@@ -427,7 +427,7 @@ Test(embed_static, a_model_that_changes_is_not_used)
 	open_model();
 	write_file("model.safetensors", "", 0);
 	cr_expect_eq(ofs_embed(embedder, &text, 1, 0, &out, &err), -ESTALE);
-	cr_expect_not_null(strstr(err.text, "model.safetensors' was changed while it was in use"));
+	cr_expect_not_null(strstr(err.text, "model.safetensors' has changed while it was in use"));
 	cr_expect_eq(out.len, 0);
 }
 
@@ -455,7 +455,7 @@ Test(embed_static, files_that_are_missing)
 	expect_failure(ENOENT, "/tokenizer.json': No such file or directory");
 	snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
 	cr_assert_eq(mkfifo(path, 0600), 0);
-	expect_failure(EINVAL, "/tokenizer.json' is no regular file");
+	expect_failure(EINVAL, "/tokenizer.json' is not a regular file");
 	cr_assert_eq(unlink(path), 0);
 	write_file("tokenizer.json", "", 0);
 	cr_assert_eq(truncate(path, (64 << 20) + 1), 0);
@@ -498,41 +498,43 @@ Test(embed_static, tensors_that_cannot_be)
 		const char *why;
 	} cases[] = {
 		{ "{", "its header is not JSON" },
-		{ "[]", "its header is not JSON: no object" },
+		{ "[]", "its header is not JSON: not an object" },
 		{ "{\"a\":1,\"a\":2}", "duplicate" },
 		{ "{}", "there is no tensor 'embeddings'" },
 		{ "{\"embeddings\":7}", "of type '?'" },
 		{ "{" TENSOR("embeddings", "U8\\n", "[9,4]", "[0,144]") "}",
 		  "the tensor 'embeddings' has numbers of type 'U8^J', which is not supported" },
-		{ "{" TENSOR("embeddings", "F32", "[36]", "[0,144]") "}", "has not 2 dimensions" },
+		{ "{" TENSOR("embeddings", "F32", "[36]", "[0,144]") "}",
+		  "must have 2 dimensions" },
 		{ "{" TENSOR("embeddings", "F32", "[9,4,1]", "[0,144]") "}",
-		  "has not 2 dimensions" },
+		  "must have 2 dimensions" },
 		{ "{" TENSOR("embeddings", "F32", "[0,4]", "[0,0]") "}", "of at least 1" },
 		{ "{" TENSOR("embeddings", "F32", "[-9,-4]", "[0,144]") "}", "of at least 1" },
 		{ "{" TENSOR("embeddings", "F32", "[9,4.0]", "[0,144]") "}", "of at least 1" },
 		{ "{" TENSOR("embeddings", "F32", "[9,4]", "[0,143]") "}",
-		  "is not where it should be" },
+		  "has offsets that do not match" },
 		{ "{" TENSOR("embeddings", "F32", "[9,4]", "[1,145]") "}",
-		  "is not where it should be" },
+		  "has offsets that do not match" },
 		{ "{" TENSOR("embeddings", "F32", "[9,4]", "[144,0]") "}",
-		  "is not where it should be" },
-		{ "{" TENSOR("embeddings", "F32", "[9,4]", "7") "}", "is not where it should be" },
+		  "has offsets that do not match" },
+		{ "{" TENSOR("embeddings", "F32", "[9,4]", "7") "}",
+		  "has offsets that do not match" },
 		{ "{" TENSOR("embeddings", "F32", "[4611686018427387905,4]", "[0,16]") "}",
-		  "is not where it should be" },
+		  "has offsets that do not match" },
 		{ "{" TENSOR("embeddings", "F32", "[4611686018427387904,4]", "[0,0]") "}",
-		  "is not where it should be" },
+		  "has offsets that do not match" },
 		{ "{" TENSOR("embeddings", "F32", "[8,4]", "[0,128]") "}",
 		  "has vectors for 8 tokens, but tokenizer.json has ids up to 8" },
 		{ "{" GOOD "," TENSOR("weights", "F32", "[8]", "[0,32]") "}",
 		  "has weights for 8 tokens, but tokenizer.json has ids up to 8" },
 		{ "{" GOOD "," TENSOR("weights", "F32", "[9,1]", "[0,36]") "}",
-		  "the tensor 'weights' has not 1 dimension of" },
+		  "the tensor 'weights' must have 1 dimension of" },
 		{ "{" GOOD "," TENSOR("mapping", "I32", "[9]", "[0,36]") "}",
-		  "the tensor 'mapping' leads beyond the vectors" },
+		  "the tensor 'mapping' names missing vectors" },
 		{ "{" GOOD "," TENSOR("mapping", "F32", "[9]", "[0,36]") "}",
-		  "leads beyond the vectors" },
+		  "names missing vectors" },
 		{ "{" GOOD "," TENSOR("mapping", "I64", "[9]", "[0,36]") "}",
-		  "the tensor 'mapping' is not where it should be" },
+		  "the tensor 'mapping' has offsets that do not match" },
 	};
 
 	write_tokenizer(TOKENIZER);
@@ -563,26 +565,26 @@ Test(embed_static, tokenizers_that_cannot_be)
 	} cases[] = {
 		{ "", "cannot be read as JSON" },
 		{ "{\"model\":{\n\n", "(line 3)" },
-		{ "[]", "there is no model in it" },
+		{ "[]", "'model' is missing or not an object" },
 		{ OF_KIND("Unigram"), "the type of the tokenizer's model is 'Unigram', but only "
 				      "WordPiece is supported" },
 		{ OF_KIND("BPE"), "is 'BPE', but only WordPiece is supported" },
 		{ OF_KIND("\\u001b[2J\\n"), "is '^J', but only" },
 		{ "{\"model\":{}}", "is '?', but only" },
-		{ OF_KIND("WordPiece"), "model.vocab is no object with tokens" },
-		{ "{" BERT "," MODEL("\"vocab\":{}") "}", "model.vocab is no object with tokens" },
-		{ "{" BERT "," MODEL("\"vocab\":[\"a\"]") "}", "model.vocab is no object" },
-		{ "{" BERT "," MODEL("\"vocab\":{\"a\":-1}") "}", "a token has an id that is no" },
+		{ OF_KIND("WordPiece"), "model.vocab is not an object with tokens" },
+		{ "{" BERT "," MODEL("\"vocab\":{}") "}", "vocab is not an object with tokens" },
+		{ "{" BERT "," MODEL("\"vocab\":[\"a\"]") "}", "model.vocab is not an object" },
+		{ "{" BERT "," MODEL("\"vocab\":{\"a\":-1}") "}", "a token has an id that is not" },
 		{ "{" BERT "," MODEL("\"vocab\":{\"a\":\"1\"}") "}",
-		  "a token has an id that is no" },
+		  "a token has an id that is not" },
 		{ "{" BERT "," MODEL("\"vocab\":{\"a\":2147483647}") "}", "a token has an id" },
 		{ "{" BERT "," MODEL("\"vocab\":{\"a\":99999999999999999999}") "}", "too big" },
 		{ "{" BERT "," MODEL("\"vocab\":{\"a\":1,\"a\":2}") "}", "duplicate" },
 		{ "{" BERT "," MODEL("\"vocab\":{\"a\\u0000\":1}") "}", "cannot be read as JSON" },
 		{ "{\"added_tokens\":[{\"content\":\"b\"}]," BERT "," MODEL(VOCAB) "}",
-		  "a token has an id that is no number from 0 to 2147483646" },
+		  "a token has an id that is not a number from 0 to 2147483646" },
 		{ "{" BERT ",\"model\":{\"type\":\"WordPiece\",\"max_input_chars_per_word\":0}}",
-		  "model.max_input_chars_per_word is no number of characters" },
+		  "model.max_input_chars_per_word is not a positive integer" },
 		{ "{" MODEL(VOCAB) "}", "the type of the pre_tokenizer is '?', but only "
 					"BertPreTokenizer is supported" },
 		{ "{\"pre_tokenizer\":{\"type\":\"Metaspace\"}," MODEL(VOCAB) "}",

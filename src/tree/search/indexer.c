@@ -174,7 +174,7 @@ static void tell_failure(struct ofs_indexer *ix, int r)
 {
 	if (r == -EAGAIN || r == -ECANCELED || r == -EUCLEAN || ix->told)
 		return;
-	ofs_log(LOG_WARNING, "indexing for search fails, and is tried again: %s", strerror(-r));
+	ofs_log(LOG_WARNING, "cannot index files for search, will retry: %s", strerror(-r));
 	ix->told = true;
 }
 

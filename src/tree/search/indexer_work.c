@@ -33,7 +33,7 @@ int ofs_indexer_open_index(struct ofs_indexer *ix)
 	if (r < 0) {
 		ix->tried = now;
 		if (!ix->told)
-			ofs_log(LOG_WARNING, "nothing is indexed for search: %s", err.text);
+			ofs_log(LOG_WARNING, "files are not indexed for search: %s", err.text);
 		ix->told = true;
 		return r;
 	}

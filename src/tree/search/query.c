@@ -135,7 +135,7 @@ static int take_time(struct parser *p, enum filter filter, const char *value)
 
 	if (!ofs_query_time(value, p->now, &when))
 		return ofs_error_set(p->err, EINVAL,
-				     "'%s:%s' is no time: give a date (2026-01-31), a time "
+				     "'%s:%s' is not a time: give a date (2026-01-31), a time "
 				     "(2026-01-31T12:00:00Z) or an age (30m, 6h, 7d)",
 				     filter_names[filter], value);
 	q->by_time = true;
@@ -154,7 +154,7 @@ static int take_tier(struct parser *p, const char *value)
 			return 0;
 		}
 	return ofs_error_set(p->err, EINVAL,
-			     "there is no tier '%s': it is working, long-term or archive", value);
+			     "there is no tier '%s': give working, long-term or archive", value);
 }
 
 static int take_filter(struct parser *p, enum filter filter, const struct word *w)
@@ -535,7 +535,7 @@ static int take_next(struct parser *p)
 	end_row(p);
 	if (w.exclude)
 		return ofs_error_set(p->err, EINVAL,
-				     "'-%s:' cannot be left out: name what is wanted instead",
+				     "'-%s:' is not supported: name what is wanted instead",
 				     filter_names[filter]);
 	p->at += len;
 	read_word(p, &w);
@@ -556,7 +556,7 @@ int ofs_query_parse(const char *text, int64_t now, struct ofs_error *err, struct
 	int r = 0;
 
 	if (!ofs_text_is_utf8(text))
-		return ofs_error_set(err, EINVAL, "it is not UTF-8");
+		return ofs_error_set(err, EINVAL, "the query is not UTF-8");
 	parser_begin(&p);
 	while (r == 0) {
 		while (is_space(*p.at))

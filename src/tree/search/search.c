@@ -370,11 +370,11 @@ int ofs_search_run(struct ofs_tree *t, struct ofs_root *root, struct ofs_query *
 		return r;
 	ofs_hits_write(&s, out);
 	if (s.relaxed && s.nhits)
-		ofs_buf_append_str(out, OFS_SEARCH_NOTE "nothing has what is in quotes: these hits "
+		ofs_buf_append_str(out, OFS_SEARCH_NOTE "no file has what is in quotes: these hits "
 							"are for the other words\n");
 	if (s.is_cut)
 		ofs_buf_append_str(out, OFS_SEARCH_NOTE
-				   "some older files were not searched to their end: give a "
-				   "category:, a task: or after:\n");
+				   "some older files were not searched in full: narrow the search "
+				   "by category:, task: or after:\n");
 	return 0;
 }

@@ -169,7 +169,7 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t he
 			found++;
 		}
 	if (!found) {
-		ofs_buf_append_str(out, "... (the last line is too long to be shown)\n");
+		ofs_buf_append_str(out, "... (the last line is too long to show)\n");
 		return 0;
 	}
 	if (lines - found > head)

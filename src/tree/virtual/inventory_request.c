@@ -83,8 +83,8 @@ static int take_time(struct parser *p, const char *word, const char *value, int6
 {
 	if (ofs_query_time(value, p->q->began, ret))
 		return 0;
-	return ofs_error_set(p->err, EINVAL, "'%s' is no time: give an age (30m, 6h, 7d) or a date",
-			     word);
+	return ofs_error_set(p->err, EINVAL,
+			     "'%s' is not a time: give an age (30m, 6h, 7d) or a date", word);
 }
 
 static int take_order(struct parser *p, const char *value)
@@ -94,13 +94,13 @@ static int take_order(struct parser *p, const char *value)
 			p->q->order = (enum ofs_inventory_order)i;
 			return 0;
 		}
-	return ofs_error_set(p->err, EINVAL, "'%s' is no order", value);
+	return ofs_error_set(p->err, EINVAL, "'%s' is not a known order", value);
 }
 
 static int take_below(struct parser *p, char *value)
 {
 	if (!unquote(value))
-		return ofs_error_set(p->err, EINVAL, "'%s' is no path", value);
+		return ofs_error_set(p->err, EINVAL, "'%s' is not a path", value);
 	free(p->q->below);
 	p->q->below = ofs_strdup(value);
 	return 0;
@@ -116,7 +116,7 @@ static int take_position(struct parser *p, const char *value)
 	if (sscanf(value, "%16" SCNx64 ".%16" SCNx64 ".%8[0-9a-z]%n", &began, &key, ref, &end) !=
 		    3 ||
 	    value[end])
-		return ofs_error_set(p->err, EINVAL, "'%s' is no position", value);
+		return ofs_error_set(p->err, EINVAL, "'%s' is not a position", value);
 	p->q->began = (int64_t)began;
 	p->q->after = (struct ofs_inventory_entry){
 		(int64_t)key, p->tree && strcmp(ref, "0") != 0 ? ofs_ref_parse(p->tree, ref) : 0
@@ -132,7 +132,7 @@ static int take_count(struct parser *p, const char *value, uint64_t *ret)
 	errno = 0;
 	*ret = strtoull(value, &end, 10);
 	if (!isdigit((unsigned char)*value) || *end || errno || !*ret)
-		return ofs_error_set(p->err, EINVAL, "'%s' is no number of files", value);
+		return ofs_error_set(p->err, EINVAL, "'%s' is not a number of files", value);
 	return 0;
 }
 
@@ -200,10 +200,10 @@ static int take_filters(struct parser *p)
 	if (r < 0)
 		return r;
 	if (q->query->nwords || q->query->wanted || q->query->unwanted)
-		return ofs_error_set(p->err, EINVAL, "'%s' is no filter", q->query->plain);
+		return ofs_error_set(p->err, EINVAL, "'%s' is not a filter", q->query->plain);
 	if (!unquote_all(&q->query->categories) || !unquote_all(&q->query->tasks) ||
 	    !unquote_all(&q->query->tags))
-		return ofs_error_set(p->err, EINVAL, "a value is no name");
+		return ofs_error_set(p->err, EINVAL, "a value is not a name");
 	return 0;
 }
 
