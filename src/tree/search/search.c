@@ -39,7 +39,7 @@ static int compare_places(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Texts of the regions, which must outlive the passages. */
+/* Texts that the regions refer to; they must outlive the passages. */
 struct texts {
 	char **at;
 	size_t n, cap;
@@ -281,8 +281,8 @@ static void weigh_words(struct ofs_search *s)
 }
 
 /*
- * If at least half of the words are not found anywhere, adds forms to these: words that they start,
- * and words with a typo. Returns whether it added any.
+ * If at least half of the words are not found anywhere, adds forms to these: words with them as a
+ * prefix, and words with a typo. Returns whether it added any.
  */
 static bool repair(struct ofs_search *s)
 {

@@ -99,7 +99,7 @@ static void scan_piece(struct scan *s, uint64_t ino, size_t all, size_t len, uin
 	}
 }
 
-/* Always false for the first piece, so that the newest file is found however late it is. */
+/* False until a piece of text was searched, so that the newest file is found however late it is. */
 static bool is_over(const struct scan *s)
 {
 	return !s->left || (s->left < SCAN_MAX && ofs_search_is_late(s->search));
