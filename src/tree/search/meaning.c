@@ -239,7 +239,7 @@ void ofs_meaning_settle(struct ofs_meaning *m)
 		make_all(m, ofs_clock_monotonic() + SETTLE_FOR, 0);
 }
 
-/* ---- the nearest */
+/* ---- finding the nearest */
 
 static void take_vectors(void *arg, uint64_t doc, size_t ndocs, const void *data, size_t len)
 {
@@ -370,7 +370,7 @@ void ofs_meaning_stats(struct ofs_meaning *m, struct ofs_meaning_stats *ret)
 	memcpy(ret->trouble, m->trouble, sizeof(ret->trouble));
 }
 
-/* ---- life */
+/* ---- creating and stopping */
 
 struct ofs_meaning *ofs_meaning_create(struct ofs_tree *t, const struct ofs_embed_settings *s)
 {

@@ -7,7 +7,7 @@
 #include "base/tokens.h"
 
 #define SCAN_SIZE ((size_t)64 << 10) /* bytes read at once */
-/* For drafts enough for whole journal records: reading a part of one checks all of it. */
+/* Larger for drafts, since reading any part of a journal record checks all of it. */
 #define SCAN_SIZE_DRAFT ((size_t)1 << 20)
 
 ssize_t ofs_source_read(const struct ofs_source *src, void *buf, size_t size, uint64_t off)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Virtual nodes made by a lookup, which go with their last reference. A node's number is derived
- * from its content: the same content gives the same node, since programs such as cp look names up
- * twice, and other content another node, since the kernel caches what it has read.
+ * from its content. The same content gives the same node, since programs such as cp look names up
+ * twice; different content gives a different node, since the kernel caches what it has read.
  */
 #pragma once
 

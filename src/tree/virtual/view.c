@@ -205,8 +205,8 @@ static bool is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t
 		return ofs_label_has_tag(tags, d->name);
 	default:
 		/*
-		 * Any write may change what is in recent/ and expiring/. Their links stay valid for
-		 * any file, and so for longer.
+		 * Any write may change which files are in recent/ and expiring/, so a link there
+		 * stays valid even after its file has dropped out.
 		 */
 		return 1;
 	}
