@@ -136,7 +136,7 @@ int ofs_agents_make(struct ofs_tree *t, ofs_node parent, const char *name, struc
 	r = ofs_root_add(t, above, &dir);
 	if (r == 0)
 		return ofs_tree_getattr(t, made->node, &made->attr);
-	/* Not all of its directories could be made: undo it. */
+	/* Not all of its directories could be made: undo. */
 	if (ofs_root_clear(t, made->node) == 0)
 		ofs_store_rmdir(t->store, parent, name);
 	ofs_tree_forget(t, made->node, 1);

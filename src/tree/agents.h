@@ -26,7 +26,7 @@ int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name,
 int ofs_agents_check_link(struct ofs_tree *t, uint64_t ino, ofs_node parent);
 
 /*
- * To be called when a directory was made: in agents/ it becomes a tree, and `made` gets its new
+ * To be called after a directory was made: in agents/ it becomes a tree, and `made` gets its new
  * attributes. If that fails, the directory is removed again.
  */
 int ofs_agents_make(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *made);

@@ -55,7 +55,7 @@ static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name
 	return S_ISREG(attr.mode) ? -EROFS : 0;
 }
 
-/* The error for a change in a virtual node. */
+/* Returns the error for a change in a virtual node. */
 static int may_not_change(struct ofs_tree *t, ofs_node node)
 {
 	struct stat st;

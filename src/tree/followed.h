@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Applies changes that another host made to the store to the open tree, as if they had been made
+ * Applies to the open tree the changes that another host made to its store, as if they were made
  * here.
  */
 #pragma once

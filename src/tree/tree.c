@@ -106,7 +106,7 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 		r = ofs_meaning_start(t->meaning);
 	if (r == 0 && t->background && !t->follow)
 		r = ofs_gc_start(t->gc);
-	/* The follower reports to everything above, so it starts last. */
+	/* The follower notifies everything started above, so it starts last. */
 	return r == 0 && t->follow ? ofs_replicate_start(t) : r;
 }
 
@@ -229,7 +229,7 @@ int ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return 0;
-	/* The follower reports to everything below, so it stops first. */
+	/* The follower notifies everything stopped below, so it stops first. */
 	if (t->follow)
 		ofs_replicate_stop(t);
 	ofs_gc_destroy(t->gc);
@@ -302,7 +302,9 @@ static bool may_be_dir(struct ofs_tree *t, ofs_node node)
 	return ofs_fixed_attr(t, node, &attr) == 0 && S_ISDIR(attr.mode);
 }
 
-/* Looks up "." or "..": the kernel asks for a file handle whose node it has forgotten. */
+/*
+ * Looks up "." or "..", which the kernel asks for when it has forgotten the node of a file handle.
+ */
 static int lookup_forgotten(struct ofs_tree *t, ofs_node node, const char *name,
 			    struct ofs_entry *ret)
 {

@@ -16,7 +16,7 @@
 
 #define GATHER (50 * OFS_NS_PER_MS) /* from the first line to writing it */
 #define RETRY OFS_NS_PER_S /* after a failure to write */
-#define REST (10 * OFS_NS_PER_S) /* from the last line to compressing */
+#define REST (10 * OFS_NS_PER_S) /* from the last line to compression */
 #define QUEUE_MAX ((size_t)1 << 20) /* bytes; whoever exceeds it writes the queue */
 #define UNWRITTEN_MAX ((size_t)1 << 20) /* bytes of lines that could not be written yet */
 #define AGENT_PART 16 /* an agent's log may have this part of the store's limit */

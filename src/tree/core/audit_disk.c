@@ -23,7 +23,7 @@
 #define RESTING ((uint64_t)32 << 10) /* size from which an idle log is compressed */
 #define JOINED_PART 8 /* then joined with the segment before, if that is at most 8 times as large */
 #define LEVEL 1 /* for lines, higher levels save no space and take several times as long */
-#define DISK_LEFT (UINT64_C(1) << 20) /* the last space of a disk is left for content */
+#define DISK_LEFT (UINT64_C(1) << 20) /* bytes of a disk that are left for content */
 #define TRIES 3 /* to read while segments are being compressed */
 
 /*
@@ -298,7 +298,7 @@ static uint64_t size_of(int dir, const char *name)
 	return size;
 }
 
-/* Compresses all segments but the newest, and removes the oldest if all are larger than `max`. */
+/* Compresses all segments but the newest, and removes the oldest if together they exceed `max`. */
 static void tidy(int dir, struct segments *s, uint64_t full, uint64_t max)
 {
 	uint64_t sum = 0;

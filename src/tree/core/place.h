@@ -81,7 +81,7 @@ bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uin
 
 /*
  * Returns 0 if the caller (NULL: may do all), coming from the tree `root`, may know where the file
- * is in it: if he owns the file or the tree, or may list and search every directory above it.
+ * is in it: if they own the file or the tree, or may list and search every directory above it.
  * Returns -ENOENT if not, or if the file is not there.
  */
 int ofs_place_check(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_attr *file,

@@ -99,7 +99,7 @@ struct ofs_tree {
 	struct ofs_root *root; /* the tree at the store's root */
 	uid_t uid; /* the owner of virtual nodes */
 	gid_t gid;
-	int64_t created; /* time of the store and of virtual nodes */
+	int64_t created; /* creation time of the store and of virtual nodes */
 	int64_t opened; /* monotonic clock */
 	int64_t grace; /* nanoseconds for which evictable files stay while there is room */
 	int64_t task_idle; /* nanoseconds for which a task stays live after its last use */
