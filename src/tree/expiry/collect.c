@@ -67,7 +67,7 @@ static void note_due(struct ofs_collect_run *run, int64_t at)
 		run->due = at;
 }
 
-/* Notes when something will become of a file that stays for now, if it is not used. */
+/* Notes when a file that stays for now is due next, if it is not used. */
 static void await(struct ofs_collect_run *run, const struct ofs_facts *facts, int64_t at)
 {
 	int64_t pressable = ofs_verdict_pressable(facts);

@@ -438,7 +438,7 @@ static json_t *status_json(struct ofs_gc *g, const struct ofs_root *root)
 			    job->state == OFS_WORK_FAILED ? json_string(strerror(job->error))
 							  : json_null());
 	json_object_set_new(json, "dry_run", json_boolean(job->request.dry));
-	/* An agent must not learn when something of somebody else's can be removed. */
+	/* An agent must not learn when files of others can be removed. */
 	set_time(json, "next",
 		 root->above ? 0
 			     : ofs_lifetime_wall_time(g->tree, ofs_collector_due(g->collector)));

@@ -94,7 +94,7 @@ bool ofs_verdict_promotes(const struct ofs_facts *f);
 /* Returns when the lifetime is over and the file becomes evictable; OFS_TTL_NEVER: never. */
 int64_t ofs_verdict_due(int64_t used, int64_t ttl);
 
-/* These return when the file is removed if room is short, and when although there is room. */
+/* These return from when on the file is removed if room is short, and when it is removed anyway. */
 int64_t ofs_verdict_pressable(const struct ofs_facts *f);
 int64_t ofs_verdict_over(const struct ofs_facts *f);
 
