@@ -33,8 +33,8 @@ static int check_agent(const char *name, struct ofs_error *err)
 		return 0;
 	return ofs_error_set(
 		err, EINVAL,
-		"agent '%s': must be a name that a directory in agents/ could have, or "
-		"several: a/b",
+		"agent '%s': must be a name that a directory in agents/ can have, or several "
+		"joined by '/', such as a/b",
 		ofs_word_show(name).text);
 }
 
@@ -43,7 +43,7 @@ static int check_category(const char *name, struct ofs_error *err)
 	if (ofs_category_is_name(name))
 		return 0;
 	return ofs_error_set(err, EINVAL,
-			     "category '%s': must be a name that a directory in cache/ could have",
+			     "category '%s': must be a name that a directory in cache/ can have",
 			     ofs_word_show(name).text);
 }
 
@@ -463,10 +463,11 @@ int ofs_config_store_set(const char *store, const char *name, const char *value,
 
 	ofs_config_destroy(c);
 	if (r == 0 && value && !is_kept(value))
-		r = ofs_error_set(err, EINVAL,
-				  "'%s' cannot be put into a line of config.ini: write it into a "
-				  "script, and name that",
-				  ofs_word_show(value).text);
+		r = ofs_error_set(
+			err, EINVAL,
+			"'%s' cannot be written in config.ini: it must not begin or end with "
+			"a space, begin with ';', or contain ' ;' or control characters",
+			ofs_word_show(value).text);
 	if (r < 0)
 		return r;
 	r = ofs_io_read_file(dir, FILE_NAME, FILE_MAX, &text);

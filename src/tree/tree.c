@@ -212,8 +212,9 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_tree_options known = OFS_TREE_OPTIONS_INIT;
 
 	if (!opts->size)
-		return ofs_error_set(err, EINVAL,
-				     "the options have no size: begin with OFS_TREE_OPTIONS_INIT");
+		return ofs_error_set(
+			err, EINVAL,
+			"the options have no size: initialise them with OFS_TREE_OPTIONS_INIT");
 	memcpy(&known, opts, OFS_MIN(opts->size, sizeof(known)));
 	return open_tree(path, &known, err, ret);
 }

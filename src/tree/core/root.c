@@ -175,8 +175,8 @@ static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t
 		/* It may also have a file of that name, which is kept. */
 		if (r == 0 && !S_ISDIR(attr.mode) && i == OFS_TOP_AGENTS && !root->above) {
 			ofs_log(LOG_WARNING,
-				"a file is called 'agents': there can be trees of "
-				"agents once it is renamed and the store is mounted again");
+				"the file 'agents' is in the way of trees of agents: rename "
+				"it and mount the store again");
 			return 0;
 		}
 		if (r == 0 && !S_ISDIR(attr.mode))

@@ -132,7 +132,7 @@ static int promote(struct ofs_collect_run *run, const struct ofs_attr *file,
 	if (r == -EAGAIN || r == -ENOENT)
 		return r;
 	if (r < 0) {
-		ofs_log(LOG_WARNING, "cannot promote '%s', which stays: %s",
+		ofs_log(LOG_WARNING, "cannot promote '%s', which stays where it is: %s",
 			(const char *)was.path.data, strerror(-r));
 		return -EXDEV;
 	}

@@ -245,7 +245,7 @@ static void look(struct ofs_gc *g, struct rhythm *h)
 			r < 0 ? -r : 0);
 	pthread_mutex_unlock(&g->lock);
 	if (r < 0 && r != -ECANCELED)
-		ofs_log(LOG_ERR, "collecting what has expired failed: %s", strerror(-r));
+		ofs_log(LOG_ERR, "cannot collect expired files: %s", strerror(-r));
 }
 
 static void keep_clock(struct ofs_gc *g, struct rhythm *h)

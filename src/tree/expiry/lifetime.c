@@ -213,17 +213,17 @@ int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file,
 static void append_time(struct ofs_tree *t, int64_t age, struct ofs_buf *out)
 {
 	if (ofs_text_time(ofs_lifetime_wall_time(t, age), out) < 0)
-		ofs_buf_append_str(out, "a far day");
+		ofs_buf_append_str(out, "a distant date");
 }
 
-/* "unused for 41m, its time is 30m" */
+/* Appends "unused for 41m, its lifetime is 30m". */
 static void append_idle(const struct ofs_facts *f, struct ofs_buf *out)
 {
 	int64_t idle = OFS_MAX(f->now - f->used, (int64_t)0);
 
 	ofs_buf_append_str(out, "unused for ");
 	ofs_text_duration(idle, out);
-	ofs_buf_append_str(out, ", its time is ");
+	ofs_buf_append_str(out, ", its lifetime is ");
 	ofs_ttl_format(f->ttl, out);
 }
 
@@ -251,7 +251,7 @@ void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
 	if (f->ended || f->wanted)
 		return;
 	if (f->shortage)
-		ofs_buf_printf(out, "%s, and this was used longest ago: ", shortage_of(f));
+		ofs_buf_printf(out, "%s, and this was used least recently: ", shortage_of(f));
 	append_idle(f, out);
 }
 
@@ -276,9 +276,9 @@ static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs
 	} else if (f->shortage) {
 		ofs_buf_append_str(out, shortage_of(f));
 	} else {
-		ofs_buf_append_str(out, "its time of ");
+		ofs_buf_append_str(out, "its lifetime of ");
 		ofs_ttl_format(f->ttl, out);
-		ofs_buf_append_str(out, " was over at ");
+		ofs_buf_append_str(out, " ended at ");
 		append_time(t, ofs_verdict_due(f->used, f->ttl), out);
 	}
 }
@@ -304,7 +304,7 @@ void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum of
 		ofs_buf_append_str(out, "kept: it is marked important");
 		return;
 	case OFS_KEEP_FOREVER:
-		ofs_buf_append_str(out, "kept: its time is never over");
+		ofs_buf_append_str(out, "kept: it never expires");
 		return;
 	case OFS_KEEP_USED:
 		append_future(t, f, "in use until ",

@@ -93,9 +93,10 @@ int ofs_promote_check_match(const char *text, struct ofs_error *must)
 		good = is_pattern(what, pattern);
 		free(pattern);
 		if (!good)
-			return ofs_error_set(must, EINVAL,
-					     "patterns separated by commas, each CATEGORY/NAME, "
-					     "tag:NAME or title:TITLE: reports/*, tag:decision");
+			return ofs_error_set(
+				must, EINVAL,
+				"patterns separated by commas, each CATEGORY/NAME, "
+				"tag:NAME or title:TITLE, such as reports/*, tag:decision");
 	}
 	return 0;
 }

@@ -477,8 +477,8 @@ static void tell_unread(struct ofs_tree *t, struct ofs_step_refs *s)
 
 	if (unread && unread != s->told && ofs_place_of(t, unread, &place) == 0)
 		ofs_log(LOG_WARNING,
-			"%s is beyond the limits of steps: no file goes until its task is idle or "
-			"ends, or it is removed",
+			"%s exceeds the limits of steps: no file is removed until its task is idle "
+			"or ends, or the step is removed",
 			(const char *)place.path.data);
 	s->told = unread;
 }
