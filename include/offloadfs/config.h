@@ -53,7 +53,7 @@ OFS_EXPORT uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
 
 /**
  * Sets those tree options that are keys of the configuration, and leaves the others alone. Strings
- * and arrays in `ret` are borrowed from `c`.
+ * and arrays in `ret` are borrowed from `c`, and `embed_key` from the environment.
  */
 OFS_EXPORT void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret);
 

@@ -16,7 +16,7 @@ struct ofs_gc;
 struct ofs_gc_options {
 	int64_t interval; /* minimum nanoseconds between two runs */
 	uint64_t working_max; /* bytes on disk of the working tier; 0: no limit */
-	uint64_t working_keep; /* the same while files are evictable; 0: by the size of the disk */
+	uint64_t working_keep; /* above it, evictable files are removed; 0: by the disk */
 	int64_t tombstones; /* nanoseconds for which they are kept; OFS_TTL_NEVER: for ever */
 };
 

@@ -12,7 +12,7 @@ struct ofs_headroom {
 	/* Constant. */
 	struct ofs_store **store; /* of the tree; may not be open yet */
 	uint64_t max; /* limit of the working tier; 0: none */
-	uint64_t keep; /* limit while files are evictable; 0: by the size of the disk */
+	uint64_t keep; /* above it, evictable files are removed; 0: by the size of the disk */
 
 	/* What the store has still to free on the disk. Only for the collecting thread. */
 	uint64_t freeing; /* as of `freed_at`, when `available` bytes were available */
