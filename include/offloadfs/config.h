@@ -18,9 +18,7 @@
 
 struct ofs_config;
 
-/**
- * Creates a configuration that holds the defaults. Never NULL; free it with ofs_config_destroy().
- */
+/** Creates a configuration that holds the defaults. Never NULL; see ofs_config_destroy(). */
 OFS_EXPORT struct ofs_config *ofs_config_create(void);
 
 /** Frees the configuration; NULL is allowed. */

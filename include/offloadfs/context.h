@@ -42,10 +42,7 @@ OFS_EXPORT int ofs_context_reduce(struct ofs_context *c, const char *json, size_
 				  const char *task, struct ofs_error *err, char **ret,
 				  size_t *ret_len);
 
-/**
- * Writes the history section of a prompt from steps, given as JSON lines, an array, or {"steps":
- * [...]}.
- */
+/** Writes the history section of a prompt from steps: JSON lines, an array, or {"steps": [...]}. */
 OFS_EXPORT int ofs_context_compact(struct ofs_context *c, const char *json, size_t len,
 				   struct ofs_error *err, char **ret, size_t *ret_len);
 

@@ -59,10 +59,7 @@ struct ofs_tree_events {
 
 /** How long unused files of a category stay in the working tier. */
 struct ofs_lifetime {
-	/**
-	 * The name of a directory in `cache/`; "other" stands for all categories without a lifetime
-	 * of their own.
-	 */
+	/** A directory in `cache/`; "other" stands for all without a lifetime of their own. */
 	const char *category;
 	uint64_t ttl_s; /**< seconds; 0: never expires */
 };
@@ -82,10 +79,7 @@ struct ofs_task_step {
 	uint64_t reserved[2]; /**< unused */
 };
 
-/**
- * Writes the recap of a task's steps. Called from any thread during a lookup; must not call the
- * tree.
- */
+/** Writes the recap of a task's steps, from any thread during a lookup. Must not call the tree. */
 struct ofs_tree_recap {
 	/**
 	 * Sets `ret` to an allocated text, which the tree frees. `steps` are in order, and the same
@@ -96,10 +90,7 @@ struct ofs_tree_recap {
 	void *arg;
 };
 
-/**
- * Whether listings hide the working tier. OFS_HIDE_AUTO hides it in a mount named .offload, which
- * lies in a workspace.
- */
+/** Whether listings hide the working tier. OFS_HIDE_AUTO: in a mount .offload in a workspace. */
 enum ofs_hide_working {
 	OFS_HIDE_AUTO,
 	OFS_HIDE_ON,
@@ -141,10 +132,7 @@ struct ofs_tree_options {
 	 * NULL: not mounted. Borrowed.
 	 */
 	const char *mountpoint;
-	/**
-	 * Whether listings hide cache/, tasks/, agents/ and .offload/. They can always be opened by
-	 * name.
-	 */
+	/** Whether listings hide cache/, tasks/, agents/ and .offload/; they still open by name. */
 	enum ofs_hide_working hide_working;
 	enum ofs_blocks blocks;
 	/** Milliseconds without a write after which a file is sealed. */
@@ -152,9 +140,7 @@ struct ofs_tree_options {
 	/** Limits for one slice; 0: none. */
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;
-	/**
-	 * Milliseconds that a search may spend reading files that are not indexed, newest first.
-	 */
+	/** Milliseconds for which a search may read files that are not indexed, newest first. */
 	uint32_t search_ms;
 	/** Bytes of decompressed content kept in memory. */
 	size_t cache_bytes;
@@ -175,14 +161,9 @@ struct ofs_tree_options {
 	 */
 	const struct ofs_lifetime *lifetimes;
 	size_t n_lifetimes;
-	/**
-	 * Minimum number of milliseconds between two garbage collections; only with `background`.
-	 */
+	/** Minimum milliseconds between two garbage collections; only with `background`. */
 	uint32_t gc_interval_ms;
-	/**
-	 * Bytes on disk for the working tier; above that, the least recently used files are
-	 * removed. 0: no limit.
-	 */
+	/** Bytes on disk of the working tier; above, the least recently used go. 0: no limit. */
 	uint64_t working_max;
 	/**
 	 * Bytes on disk for files that were unused for their lifetime; above that, the least
@@ -230,15 +211,9 @@ struct ofs_tree_options {
 	const char *replicate_key;
 	/** Milliseconds between two log objects sent to the remote. */
 	uint32_t replicate_ms;
-	/**
-	 * Make ofs_tree_sync() wait until the remote has all that it covers; -EIO if that takes too
-	 * long.
-	 */
+	/** Make ofs_tree_sync() wait until the remote has what it covers; -EIO after too long. */
 	bool replicate_on_sync;
-	/**
-	 * Bytes of packs on this disk; above that, content that the remote has is dropped. 0: no
-	 * limit.
-	 */
+	/** Bytes of packs on this disk; above, content that the remote has goes. 0: no limit. */
 	uint64_t local_max;
 	/** Seconds for which tombstones of collected files are kept; 0: for ever. */
 	uint64_t tombstones_s;
@@ -255,10 +230,7 @@ struct ofs_tree_options {
 	struct ofs_tree_events events;
 };
 
-/**
- * The defaults. Options that are not listed are 0, NULL or false; lifetimes are those of
- * offloadfs-config(5).
- */
+/** The defaults. Other options are 0, NULL or false; lifetimes are those of offloadfs-config(5). */
 #define OFS_TREE_OPTIONS_INIT                                                                  \
 	{                                                                                      \
 		.size = sizeof(struct ofs_tree_options), .create = true, .background = true,   \
@@ -393,15 +365,10 @@ OFS_EXPORT int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *n
 OFS_EXPORT int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name,
 			       ofs_node newparent, const char *newname, unsigned int flags);
 
-/**
- * Writes the target into `buf`, truncated to `size` bytes and not terminated; returns the length
- * written.
- */
+/** Writes at most `size` bytes of the target into `buf`, not terminated; returns their number. */
 OFS_EXPORT ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
-/**
- * Returns the directory of the file's last known name; 0 if there is none or the node is virtual.
- */
+/** Returns the directory of the file's last known name; 0: none, or a virtual node. */
 OFS_EXPORT ofs_node ofs_tree_parent(struct ofs_tree *t, ofs_node node);
 
 /**
@@ -417,10 +384,7 @@ typedef int (*ofs_readdir_fn)(void *arg, const char *name, const struct ofs_entr
 OFS_EXPORT int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus,
 				ofs_readdir_fn fn, void *arg);
 
-/**
- * These two return the number of bytes; a read is short only at the end of the file. -EIO: the
- * content is damaged.
- */
+/** These return the number of bytes; a read is short only at the end of the file. -EIO: damaged. */
 OFS_EXPORT ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 				 uint64_t off);
 OFS_EXPORT ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,
@@ -463,8 +427,8 @@ OFS_EXPORT int ofs_tree_sync(struct ofs_tree *t);
 OFS_EXPORT int ofs_tree_seal(struct ofs_tree *t);
 
 /**
- * Statistics of the disk as seen from a node. In an agent's tree they are those of a disk that it
- * has to itself, so that they reveal nothing about what others use.
+ * Fills in disk statistics as seen from a node. An agent's tree seems to have the disk to itself,
+ * so that they reveal nothing about what others use.
  */
 OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs *ret);
 
@@ -542,8 +506,8 @@ OFS_EXPORT ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char
  *
  * `user.offload.gc` of OFS_NODE_ROOT: "run" removes expired files; "dry-run" only reports them;
  * "dry-run task T" reports as if the task T (-ENOENT) had ended, and "dry-run drop-all task T" as
- * if it had ended with drop-all. Each starts a thread of its own. "stop" stops a run. -EBUSY: a run
- * is active already; -EINVAL: another value.
+ * if it had ended with drop-all. All run in a thread of their own. "stop" stops the run, if any.
+ * -EBUSY: one is active already; -EINVAL: another value.
  *
  * `user.offload.verify` of OFS_NODE_ROOT: "start" starts a verification of the store in a thread of
  * its own; "repair" starts one that puts damaged data aside and rebuilds what can be rebuilt (names
@@ -562,10 +526,7 @@ OFS_EXPORT int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *
 /** Removes an extended attribute. -ENODATA: it is not set; -EOPNOTSUPP: it is read-only. */
 OFS_EXPORT int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name);
 
-/**
- * Writes the ref of an inode, its stable short name in refs/, into `ret`. Refs differ from store to
- * store.
- */
+/** Writes the ref of an inode, its stable short name in refs/. Refs differ from store to store. */
 #define OFS_REF_SIZE 9
 OFS_EXPORT void ofs_ref_format(const struct ofs_tree *t, ofs_node ino, char ret[OFS_REF_SIZE]);
 /**

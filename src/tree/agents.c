@@ -46,9 +46,7 @@ static int note_file(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/*
- * Returns 0 if no file in the directory has a name outside it. *ret is the sum of the files' sizes.
- */
+/* Returns 0 if no file in the directory has a name outside it. *ret is the sum of their sizes. */
 static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Checks of changes to agents' trees, and the consequences of such changes. All functions return 0
- * or -errno.
- */
+/* Checks of changes to agents' trees, and their consequences. All return 0 or -errno. */
 #pragma once
 
 #include "tree/core/root.h"

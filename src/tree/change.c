@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The calls that change the tree. They apply the rules of the tiers and pass what is allowed to the
- * store.
- */
+/* The calls that change the tree: they pass to the store what the rules of the tiers allow. */
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <stdio.h>

@@ -432,10 +432,7 @@ static bool is_kept(const char *value)
 	return len && !isspace((unsigned char)*value) && !isspace((unsigned char)value[len - 1]);
 }
 
-/*
- * Appends `text`, a config.ini, to `ret` with the key `name` set to `value`, or removed if that is
- * NULL.
- */
+/* Appends `text`, a config.ini, to `ret` with the key set to `value`; NULL removes the key. */
 static void edit(const char *text, const char *name, const char *value, struct ofs_buf *ret)
 {
 	bool general = true;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Applies to the open tree the changes that another host made to its store, as if they were made
- * here.
- */
+/* Applies changes that another host made to the store, as if they were made in this tree. */
 #pragma once
 
 #include "tree/core/tree_state.h"

@@ -303,9 +303,7 @@ static bool may_be_dir(struct ofs_tree *t, ofs_node node)
 	return ofs_fixed_attr(t, node, &attr) == 0 && S_ISDIR(attr.mode);
 }
 
-/*
- * Looks up "." or "..", which the kernel asks for when it has forgotten the node of a file handle.
- */
+/* Looks up "." or "..": the kernel has a file handle, but has forgotten its node. */
 static int lookup_forgotten(struct ofs_tree *t, ofs_node node, const char *name,
 			    struct ofs_entry *ret)
 {

@@ -501,9 +501,7 @@ void ofs_audit_remove(struct ofs_tree *t, const struct ofs_root *root)
 
 /* ---- reading */
 
-/*
- * Writes the waiting lines of this tree alone, so that the time it takes reveals nothing of others.
- */
+/* Writes the waiting lines of this tree alone: the time it takes reveals nothing of others. */
 static void flush_root(struct ofs_audit *a, const struct ofs_root *root)
 {
 	if (a->writes && root->log)

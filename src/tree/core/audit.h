@@ -43,19 +43,13 @@ void ofs_audit_line_finish(struct ofs_audit_line *line);
 void ofs_audit_describe(struct ofs_tree *t, const char *event, uint64_t ino,
 			struct ofs_audit_line *ret);
 
-/*
- * Queues the line for each tree that must have it. Must not be called with a lock of the store
- * held.
- */
+/* Queues the line for each tree that must have it. No lock of the store may be held. */
 void ofs_audit_add(struct ofs_tree *t, const struct ofs_audit_line *line);
 
 /* ofs_audit_describe() followed by ofs_audit_add(). */
 void ofs_audit_tell(struct ofs_tree *t, const char *event, uint64_t ino, const char *cause);
 
-/*
- * Reports that `name` in `dir` was moved to `newname` in `newdir`, if that is in another tier or
- * tree.
- */
+/* Reports that `name` in `dir` was moved to `newname` in `newdir`, if to another tier or tree. */
 void ofs_audit_moved(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t newdir,
 		     const char *newname);
 
@@ -66,9 +60,6 @@ void ofs_audit_remove(struct ofs_tree *t, const struct ofs_root *root);
 int ofs_audit_bounds(struct ofs_tree *t, const struct ofs_root *root, uint64_t *ret_start,
 		     uint64_t *ret_end);
 
-/*
- * Appends the lines that begin in [from, to), from at most OFS_AUDIT_PAGE_MAX bytes. Returns 0 or
- * -errno.
- */
+/* Appends the lines that begin in [from, to), of at most OFS_AUDIT_PAGE_MAX. 0 or -errno. */
 int ofs_audit_read(struct ofs_tree *t, const struct ofs_root *root, uint64_t from, uint64_t to,
 		   struct ofs_buf *out);

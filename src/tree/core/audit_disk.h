@@ -40,10 +40,7 @@ int ofs_audit_disk_rest(int store, uint64_t agent, uint64_t max);
  */
 int ofs_audit_disk_bounds(int store, uint64_t agent, uint64_t *ret_start, uint64_t *ret_end);
 
-/*
- * Appends the lines that begin in [from, to), as far as they exist and are sound. Returns 0 or
- * -errno.
- */
+/* Appends the lines that begin in [from, to), as far as they exist and are sound. 0 or -errno. */
 int ofs_audit_disk_read(int store, uint64_t agent, uint64_t from, uint64_t to, struct ofs_buf *out);
 
 /* Removes an agent's log. Returns 0 or -errno. */

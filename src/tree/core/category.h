@@ -27,10 +27,7 @@
 /* A lifetime that never ends, in nanoseconds. */
 #define OFS_TTL_NEVER INT64_MAX
 
-/*
- * Parses a lifetime as in the attribute, "30m", "7d" or "never", to nanoseconds. Returns 0 if it is
- * not one.
- */
+/* Parses a lifetime as in the attribute, "30m", "7d", "never", to nanoseconds. 0: it is none. */
 int64_t ofs_ttl_parse(const char *text);
 
 /* Appends a lifetime in that form. */
@@ -39,10 +36,7 @@ void ofs_ttl_format(int64_t ttl, struct ofs_buf *out);
 /* Converts seconds to nanoseconds; 0 seconds: never. */
 int64_t ofs_ttl_of_seconds(uint64_t seconds);
 
-/*
- * Returns whether a directory could have this name and it can be shown: UTF-8 without control
- * characters.
- */
+/* Returns whether a directory could have this name: a line of UTF-8 that can be shown. */
 bool ofs_category_is_name(const char *name);
 
 /* Returns whether this is such a name, or several separated by '/': an agent and agents in it. */

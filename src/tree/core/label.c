@@ -33,10 +33,7 @@ struct ofs_labels {
 	bool loaded;
 	/* inode -> struct ofs_label; may include those of removed inodes for a while */
 	struct ofs_map files;
-	/*
-	 * Tree's directory -> allocated map like `files`, of what is in that tree; used if there
-	 * are many trees.
-	 */
+	/* directory of a tree -> allocated map like `files` of what is in it; if there are many */
 	struct ofs_map trees;
 	uint64_t sorted; /* ofs_roots_moves() when `trees` was right; 0: never */
 	size_t bytes; /* of all texts */
@@ -325,7 +322,7 @@ static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 }
 
 /*
- * Adds the labels to those of their tree; `lock` held. A file without a name counts as in the root.
+ * Adds the labels to those of their tree; `lock` held. Files without a name count as in the root.
  */
 static void join_tree(struct ofs_tree *t, struct ofs_label *l)
 {

@@ -23,10 +23,7 @@ int ofs_origin_read(struct ofs_tree *t, uint64_t ino, struct ofs_origin *ret);
 
 void ofs_origin_write(const struct ofs_origin *o, struct ofs_buf *out);
 
-/*
- * Returns whether this is the mark of a whole task's directory, in which directories are
- * categories.
- */
+/* Returns whether this is the mark of a whole task's directory, which contains categories. */
 static inline bool ofs_origin_is_task(const struct ofs_origin *o)
 {
 	return o->task[0] && !o->category[0];

@@ -133,10 +133,7 @@ static int nearest_mark(struct ofs_tree *t, const struct chain *c, struct ofs_or
 	return found;
 }
 
-/*
- * Sets category, task and origin from names and marks. Only names of directories above the node
- * count.
- */
+/* Sets category, task and origin from marks and from the names of directories above the node. */
 static int place_classify(struct ofs_tree *t, const struct chain *c, struct ofs_place *p)
 {
 	size_t depth = c->top == OFS_TOP_TASKS ? 2 : 1; /* depth of the category below the root */
@@ -243,10 +240,7 @@ int ofs_place_mark(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	ofs_store_forget(t->store, entry.ino, 1);
-	/*
-	 * A renamed file stays what it is; a renamed directory is a new category for what lies in
-	 * it.
-	 */
+	/* A renamed directory is a new category for its contents; a renamed file stays as it is. */
 	if (dir == newdir && !S_ISDIR(entry.mode))
 		return 0;
 	r = chain_of_entry(t, dir, entry.ino, name, &from);

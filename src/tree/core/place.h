@@ -65,9 +65,7 @@ bool ofs_place_keeps(struct ofs_tree *t, const struct ofs_root *root, uint64_t i
 int ofs_place_mark(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t newdir,
 		   struct ofs_buf *out);
 
-/*
- * Replaces the category of the directory by the one set for the file, if any. Returns 0 or -errno.
- */
+/* Replaces the category of the directory by the one set for the file, if any. 0 or -errno. */
 int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p);
 
 /* ofs_place_of() followed by ofs_place_label(). */

@@ -46,8 +46,7 @@ uint64_t ofs_quota_max(struct ofs_tree *t, const struct ofs_root *root)
 }
 
 /*
- * Checks whether the tree, and those around it up to but not including `end`, have room for `more`
- * bytes.
+ * Checks whether the tree, and those around it up to but without `end`, have room for `more` bytes.
  */
 static int check(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_root *end,
 		 uint64_t more)

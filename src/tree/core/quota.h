@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Limits for the trees of agents: on the sum of the sizes of the files in a tree and in those
- * inside it.
- */
+/* Limits for the trees of agents: the sum of the sizes of all files in a tree and inside it. */
 #pragma once
 
 #include "tree/core/root.h"

@@ -31,10 +31,7 @@ static uint64_t multiply(uint64_t a, uint64_t b, uint64_t range)
 	return (uint64_t)((__extension__(unsigned __int128) a) * b % range);
 }
 
-/*
- * Returns the inverse of FACTOR modulo `range`, by Euler's theorem: phi(36^n) = 12 * 36^(n-1) =
- * range / 3.
- */
+/* The inverse of FACTOR modulo `range`, by Euler: phi(36^n) = 12 * 36^(n-1) = range / 3. */
 static uint64_t inverse(uint64_t range)
 {
 	uint64_t result = 1, base = FACTOR % range, e;
@@ -197,9 +194,7 @@ uint64_t ofs_tree_shown_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t 
 /* ---- files found by their refs */
 
 struct ofs_refs {
-	/*
-	 * Held while the store forgets an inode, so that nobody takes a reference to it in between.
-	 */
+	/* Held while the store forgets an inode, so that nobody takes a reference meanwhile. */
 	pthread_mutex_t lock;
 	struct ofs_map found; /* inode -> any value; guarded by `lock` */
 };

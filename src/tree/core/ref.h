@@ -26,15 +26,10 @@ int ofs_ref_lookup(struct ofs_tree *t, const struct ofs_root *root, const char *
 int ofs_ref_lookup_name(struct ofs_tree *t, const struct ofs_root *root, const char *name,
 			const struct ofs_cred *cred, struct ofs_attr *ret);
 
-/*
- * Offset in a tombstone (expiry/tombstone_report.c) of the number of its tree, from version 2 on.
- */
+/* Offset in a tombstone (expiry/tombstone_report.c) of its tree's number, from version 2 on. */
 #define OFS_TOMBSTONE_ROOT 76
 
-/*
- * ofs_store_get_tombstone() for a file that was in `root`; -ENOENT if it was not there or never
- * existed.
- */
+/* ofs_store_get_tombstone() for a file that was in `root`; -ENOENT: it was not, or never was. */
 int ofs_ref_get_tombstone(struct ofs_tree *t, const struct ofs_root *root, ofs_node ino,
 			  struct ofs_buf *ret, int64_t *ret_removed);
 

@@ -33,9 +33,6 @@ void ofs_replicate_close(struct ofs_tree *t);
 /* Returns the state as a new object; NULL: there is no remote. */
 json_t *ofs_replicate_status(struct ofs_tree *t);
 
-/*
- * The attribute user.offload.remote of the root. Setting it to "push" sends at once. -ENODATA:
- * there is no remote.
- */
+/* The attribute user.offload.remote of the root: "push" sends at once. -ENODATA: no remote. */
 int ofs_replicate_set(struct ofs_tree *t, const char *value, size_t size);
 int ofs_replicate_get(struct ofs_tree *t, struct ofs_buf *out);

@@ -35,10 +35,7 @@ void ofs_roots_note_move(struct ofs_tree *t, uint64_t dir, uint64_t newdir);
 /* Returns the tree whose own directory is `dir`; NULL if none is. */
 struct ofs_root *ofs_root_at(struct ofs_tree *t, uint64_t dir);
 
-/*
- * Reports a change, visible in views, in the tree that contains `ino`: the kernel drops the times
- * of its views.
- */
+/* Reports a change in the tree that contains `ino`: the kernel drops the times of its views. */
 void ofs_tree_touch(struct ofs_tree *t, uint64_t ino);
 
 /* Returns a number, never 0, that changes with every ofs_tree_touch() in any tree. */
@@ -47,10 +44,7 @@ static inline int64_t ofs_tree_touches(struct ofs_tree *t)
 	return atomic_load(&t->touches) + 1;
 }
 
-/*
- * Returns the tree that contains an inode with these attributes. A tree's own directory is in that
- * tree.
- */
+/* Returns the tree that contains an inode with these attributes; its own directory is in it. */
 struct ofs_root *ofs_root_of_attr(struct ofs_tree *t, const struct ofs_attr *attr);
 
 /*
@@ -68,10 +62,7 @@ enum ofs_top ofs_root_top(const struct ofs_root *root, uint64_t ino);
 /* Returns the tree whose agents/ is `dir`, so that each directory in it is a tree; NULL if none. */
 struct ofs_root *ofs_root_of_agents(struct ofs_tree *t, uint64_t dir);
 
-/*
- * Makes the new directory `dir`, in agents/ of `above`, a tree with the same owner. Returns 0 or
- * -errno.
- */
+/* Makes the new directory `dir`, in agents/ of `above`, a tree with the same owner. 0 or -errno. */
 int ofs_root_add(struct ofs_tree *t, struct ofs_root *above, const struct ofs_attr *dir);
 
 /* Returns 0, or -ENOTEMPTY if there is anything in the top directories of an agent's tree. */
@@ -103,9 +94,7 @@ int ofs_root_path(struct ofs_tree *t, const struct ofs_root *root, const struct 
  */
 struct ofs_root *ofs_roots_follow(struct ofs_tree *t, uint64_t dir, uint64_t ino);
 
-/*
- * Returns whether the directory of the tree still exists; if so, looks its top directories up anew.
- */
+/* Returns whether the tree's directory still exists; if so, looks its top directories up anew. */
 bool ofs_root_look(struct ofs_tree *t, struct ofs_root *root);
 
 /* Reports that anything may have moved from one tree to another. */

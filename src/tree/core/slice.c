@@ -82,9 +82,7 @@ static int parse_colon(const char *text, struct ofs_slice_spec *ret)
 	return 0;
 }
 
-/*
- * Returns the offset of the last "#L<digit>" or "@L<digit>" after the first character; 0 if none.
- */
+/* Returns the offset of the last "#L<digit>" or "@L<digit>" after the first character; else 0. */
 static size_t find_mark(const char *name)
 {
 	for (size_t i = strlen(name); i-- > 1;)

@@ -4,10 +4,7 @@
 
 #include "base/buf.h"
 
-/*
- * Lines are numbered from 1, bytes from 0; ranges include both ends. INFO and SUMMARY have no
- * range.
- */
+/* Lines count from 1, bytes from 0; ranges include both ends. INFO and SUMMARY have no range. */
 struct ofs_slice_spec {
 	enum {
 		OFS_SLICE_LINES,
@@ -29,7 +26,5 @@ struct ofs_slice_spec {
  */
 int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *ret);
 
-/*
- * Appends the part after the file's name and a colon: "120-180", "120-", "-50", "b0-4095", "info".
- */
+/* Appends the part after a file's name and a colon: "120-180", "120-", "-50", "b0-4095", "info". */
 void ofs_slice_print(const struct ofs_slice_spec *spec, struct ofs_buf *out);

@@ -40,10 +40,7 @@
 #define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* with a hash in the low bits, */
 #define OFS_MADE_BITS 60 /* this many of them */
 
-/*
- * The number of virtual directories in a tree's own, which its link count includes: refs, views,
- * search, .offload.
- */
+/* Virtual directories of a tree, which its link count includes: refs, views, search, .offload. */
 #define OFS_ROOT_VIRTUAL_DIRS 4
 
 /* Positions of virtual entries in readdir. The store's start at OFS_COOKIE_MIN. */
@@ -106,12 +103,10 @@ struct ofs_tree {
 	bool background; /* a daemon serves the store */
 	bool follow; /* another host changes the store; nothing is changed here */
 	bool shared; /* other users have access */
-	/*
-	 * Called when a label was set or removed; `ttl` is the new lifetime if it is OFS_LABEL_TTL.
-	 */
+	/* A label was set or removed; `ttl` is the new lifetime if it is OFS_LABEL_TTL. */
 	void (*labelled)(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, int64_t ttl);
 
-	/* Called when something was renamed. */
+	/* Something was renamed. */
 	void (*moved)(struct ofs_tree *t, const struct ofs_move *m);
 
 	/* Each belongs to the file of its name. */

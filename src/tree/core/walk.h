@@ -30,9 +30,6 @@ int ofs_walk_tier(struct ofs_tree *t, const struct ofs_root *root, enum ofs_tier
 /* Adds the subdirectories of a directory under their inodes; the list is not settled. */
 int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_entry_list *ret);
 
-/*
- * Calls `fn` for each directory of a tree whose subdirectories are categories, until it returns
- * nonzero.
- */
+/* Calls `fn` for each directory of a tree that contains categories, until it returns nonzero. */
 int ofs_walk_bases(struct ofs_tree *t, const struct ofs_root *root,
 		   int (*fn)(void *arg, uint64_t dir), void *arg);

@@ -78,10 +78,7 @@ static void await(struct ofs_collect_run *run, const struct ofs_facts *facts, in
 		run->pressable = OFS_MIN(run->pressable, OFS_MAX(at, pressable));
 }
 
-/*
- * Asks the kernel to release the file if later uses must be seen from now on; else notes when they
- * must be.
- */
+/* Asks the kernel to release the file if uses must be seen from now on; else notes when. */
 static void release_in_time(struct ofs_collect_run *run, const struct ofs_attr *file,
 			    const struct ofs_facts *facts)
 {

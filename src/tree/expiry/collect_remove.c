@@ -315,10 +315,7 @@ static int add_ended(struct ofs_collect_run *run, uint64_t dir)
 	return r;
 }
 
-/*
- * Returns false if the directory was moved to a place where it stays. The check takes longer the
- * deeper it lies.
- */
+/* False if the directory was moved to where it stays. Checking takes time with its depth. */
 static bool may_go(struct ofs_collect_run *run, const struct ofs_attr *dir)
 {
 	struct ofs_lifetime_place place;

@@ -60,10 +60,7 @@ bool ofs_collect_is_asked_for(const struct ofs_collect_run *run,
 /* Sets all facts of a file, as the run sees them, but open and shortage. Returns 0 or -errno. */
 int ofs_collect_facts(struct ofs_collect_run *run, const struct ofs_attr *file,
 		      const struct ofs_lifetime_place *place, struct ofs_facts *ret);
-/*
- * Sets the present attributes and those facts of a file. Returns 0, -ENOENT if it is gone, or
- * another -errno.
- */
+/* Sets the present attributes and those facts of a file. 0, -ENOENT (it is gone) or -errno. */
 int ofs_collect_look(struct ofs_collect_run *run, uint64_t ino, struct ofs_attr *ret_file,
 		     struct ofs_facts *ret);
 

@@ -221,10 +221,7 @@ static char *path_for(struct ofs_collector *c, const struct ofs_root *in, const 
 	return ofs_text_readable(ofs_buf_str(&full));
 }
 
-/*
- * Completes the item of a file in the tree `in` and adds it. Takes the bytes of `why`. Returns
- * true.
- */
+/* Completes the item of a file in the tree `in` and adds it; true. Takes the bytes of `why`. */
 static bool add_item(struct ofs_collector *c, const struct ofs_root *in,
 		     struct ofs_collect_item item, struct ofs_buf *why, const char *path,
 		     const char *to)

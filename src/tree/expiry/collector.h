@@ -46,18 +46,13 @@ void ofs_collector_clear(struct ofs_collector *c, const struct ofs_root *root);
 /* Returns whether room is short and there are files to remove for it. */
 bool ofs_collector_is_pressed(struct ofs_collector *c);
 
-/*
- * Returns how many bytes can be written before a limit of the working tier is exceeded, as of the
- * last run.
- */
+/* Returns the bytes that can be written before a limit is exceeded, as of the last run. */
 uint64_t ofs_collector_room(struct ofs_collector *c);
 
 /* Returns how many bytes the disk lacks of what must be available. */
 uint64_t ofs_collector_disk_lacks(struct ofs_collector *c);
 
-/*
- * Returns when the next file can be removed (age clock), as of the last run; OFS_TTL_NEVER: none.
- */
+/* Returns when the next file can be removed (age clock), as of the last run, or OFS_TTL_NEVER. */
 int64_t ofs_collector_due(struct ofs_collector *c);
 
 /* See ofs_gc_explain(). */

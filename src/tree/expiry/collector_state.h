@@ -59,9 +59,7 @@ struct ofs_collector {
 	uint64_t runs; /* number of runs; only for the thread that runs */
 	const struct ofs_root *asking; /* tree of the current request; for the same thread */
 
-	/*
-	 * The references of steps, and the state of the tree and the time at which they were read.
-	 */
+	/* The references of steps, and the tree's last change and the time when they were read. */
 	pthread_mutex_t steps_lock; /* held while the store is called */
 	struct ofs_step_refs *steps;
 	int64_t steps_as_of;
@@ -76,15 +74,10 @@ struct ofs_collector {
 	size_t nitems, cap_items;
 };
 
-/*
- * Reads the references of steps again if anything has changed, or tasks may have become idle.
- * Returns 0 or -errno.
- */
+/* Reads the references of steps again if anything changed or tasks may be idle. 0 or -errno. */
 int ofs_collector_refresh_steps(struct ofs_collector *c);
 
-/*
- * Returns when the first task whose steps keep files becomes idle (age clock); OFS_TTL_NEVER: none.
- */
+/* Returns when the first task whose steps keep files becomes idle (age clock), or OFS_TTL_NEVER. */
 int64_t ofs_collector_steps_end(struct ofs_collector *c);
 
 /* Sets all facts but open and shortage. Returns 0 or -errno. */

@@ -33,10 +33,7 @@ extern const char *const ofs_work_states[];
 /* Never NULL. */
 struct ofs_gc *ofs_gc_create(struct ofs_tree *t, const struct ofs_gc_options *opts);
 
-/*
- * Starts the thread. In a tree that is not served, it runs the collector only on request. Returns 0
- * or -errno.
- */
+/* Starts the thread; in a tree that is not served, it acts only on request. 0 or -errno. */
 int ofs_gc_start(struct ofs_gc *g);
 
 /* Ends the thread. NULL is allowed. */
@@ -51,17 +48,11 @@ void ofs_gc_note_use(struct ofs_gc *g, uint64_t ino);
 /* Notes that a file was given this lifetime, which may be the shortest so far. */
 void ofs_gc_note(struct ofs_gc *g, int64_t ttl);
 
-/*
- * Appends one sentence on what will happen to a file, for the caller (NULL: may know all). Returns
- * 0 or -errno.
- */
+/* Appends a sentence on what will happen to a file, for the caller (NULL: may know all). */
 int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_cred *cred,
 		   struct ofs_buf *out);
 
-/*
- * Sets *ret to a word for the same (ofs_lifetime_word()); `p` are the facts for its directory.
- * Returns 0 or -errno.
- */
+/* Sets *ret to a word for the same (ofs_lifetime_word()); `p`: the facts for its directory. */
 int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_lifetime_place *p,
 		const char **ret);
 

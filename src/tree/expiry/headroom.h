@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How much room there is for the working tier, on the disk and within the limits. All figures are
- * bytes on disk.
- */
+/* The room for the working tier, on the disk and within the limits, in bytes on disk. */
 #pragma once
 
 #include "tree/core/tree_state.h"
@@ -32,8 +29,5 @@ void ofs_headroom_wants(const struct ofs_headroom *m, uint64_t stored, uint64_t 
 /* Notes that `removed` bytes were removed, which the store frees on the disk gradually. */
 void ofs_headroom_note(struct ofs_headroom *m, uint64_t removed);
 
-/*
- * Returns how much can be written before a limit is exceeded or, if one is, before another run is
- * worthwhile.
- */
+/* Returns the bytes that can be written before a limit is exceeded or another run is worthwhile. */
 uint64_t ofs_headroom_left(const struct ofs_headroom *m, uint64_t stored);

@@ -28,10 +28,7 @@ void ofs_promoter_destroy(struct ofs_promoter *p);
  */
 int ofs_promote_check_match(const char *text, struct ofs_error *must);
 
-/*
- * Parses "task done" (0) or "after 3 reads" (3). -EINVAL: not valid; `must` (may be NULL) says what
- * it must be.
- */
+/* Parses "task done" (0) or "after 3 reads" (3). -EINVAL: `must` (may be NULL) says why. */
 int ofs_promote_parse_when(const char *text, uint32_t *ret, struct ofs_error *must);
 
 /* Returns whether the rule, if any, promotes the file now. `ended`: its task has just ended. */

@@ -25,9 +25,7 @@
 #define DEPTH_MAX 32 /* of objects and arrays that are searched */
 #define TRIES_MAX 4 /* places in a path at which the tree may begin */
 
-/*
- * Bytes charged for a step, for a name in it and for a file that it names, including map entries.
- */
+/* Bytes charged for a step, a name in it and a file that it names, including map entries. */
 #define STEP_COST 256u
 #define NAME_COST 64u /* and the bytes of the name; also for each '/', which takes time to follow */
 #define TARGET_COST 64u
@@ -50,10 +48,7 @@ struct ofs_step_refs {
 	uint64_t refreshes;
 	int64_t end; /* when the first of the live tasks becomes idle */
 	size_t held; /* bytes charged, at most OFS_STEP_REFS_MAX */
-	/*
-	 * directory of a tree -> inode of its first step that exceeds a limit, as of the last
-	 * refresh
-	 */
+	/* directory of a tree -> its first step that exceeds a limit, as of the last refresh */
 	struct ofs_map unread;
 	uint64_t told; /* the one that was logged */
 };
@@ -307,10 +302,7 @@ static void look_for_key(struct reading *rd, json_t *json, int depth)
 	}
 }
 
-/*
- * Returns 0, -EFBIG if the file exceeds a limit, or another -errno. Sets *ret to NULL if it is not
- * JSON.
- */
+/* Returns 0, -EFBIG (it exceeds a limit) or -errno. *ret is NULL if the file is not JSON. */
 static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **ret)
 {
 	OFS_FREE char *text = NULL;
@@ -549,9 +541,7 @@ bool ofs_step_file_is(const char *name)
 	       strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-/*
- * Finds the digits of the number without leading zeros. Returns false if there is no plain number.
- */
+/* Finds the digits of the number without leading zeros; false: there is no plain number. */
 static bool find_number(const char *name, const char **ret, size_t *ret_len)
 {
 	const char *p = name + strlen(PREFIX);

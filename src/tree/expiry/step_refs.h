@@ -49,10 +49,7 @@ uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const struct ofs_root *root, 
 #define OFS_STEP_FILE_MAX ((uint64_t)1 << 20)
 #define OFS_STEP_FILES_MAX ((uint64_t)16 << 20)
 
-/*
- * Number of values in the JSON of a step. They take up to a hundred times as much memory as their
- * text.
- */
+/* Values in the JSON of a step. They take up to a hundred times the memory of their text. */
 #define OFS_STEP_VALUES_MAX 65536u
 
 /* Bytes of one reference in a step. */
@@ -67,8 +64,5 @@ size_t ofs_step_file_values(const char *text, size_t len);
 /* Returns whether this is the name of a step's file. */
 bool ofs_step_file_is(const char *name);
 
-/*
- * Compares names of steps, like strcmp(): by number, followed by names without one in their own
- * order.
- */
+/* Compares names of steps like strcmp(): by number, then by name those without one. */
 int ofs_step_file_compare(const char *a, const char *b);

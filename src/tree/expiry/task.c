@@ -42,10 +42,7 @@ int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)
 	r = ofs_store_getattr(t->store, dir, &attr);
 	if (r < 0)
 		return r;
-	/*
-	 * A task that was moved since, perhaps to persistent/ and back, is not the one that was
-	 * ended.
-	 */
+	/* A task that was moved since, perhaps to persistent/ and back, is another one. */
 	if (attr.used > strtoll(value, &wall, 10))
 		return 0;
 	ret->age = strtoll(value, NULL, 10);

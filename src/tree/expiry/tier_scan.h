@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A walk over the files of the working tier, with the facts that follow from the directories above
- * them.
- */
+/* A walk over the files of the working tier, with the facts from the directories above them. */
 #pragma once
 
 #include "tree/expiry/lifetime.h"

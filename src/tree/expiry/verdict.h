@@ -20,9 +20,7 @@
 #include "base/clock.h"
 #include "tree/core/category.h"
 
-/*
- * An unseen use can only have come within this part of a file's lifetime after the last seen one.
- */
+/* An unseen use came at most this part of a file's lifetime after the last seen one. */
 #define OFS_VERDICT_HIDDEN_PART 4
 #define OFS_PROBATION_MAX \
 	(600 * OFS_NS_PER_S) /* minimum length, or the file's lifetime if shorter */
