@@ -90,7 +90,7 @@ struct ofs_tree_recap {
 	void *arg;
 };
 
-/** Whether listings hide the working tier. OFS_HIDE_AUTO: in a mount .offload in a workspace. */
+/** Whether listings hide the working tier. OFS_HIDE_AUTO: if the mount point is named .offload. */
 enum ofs_hide_working {
 	OFS_HIDE_AUTO,
 	OFS_HIDE_ON,

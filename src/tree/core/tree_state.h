@@ -5,9 +5,10 @@
  * links, which are nothing but their number (virtual/view.c); and nodes that a lookup makes and
  * whose references are counted (virtual/made.c).
  *
- * Each part keeps its fields, and the lock that guards them, in a struct of its own. Of the tree's
- * locks, only those of refs, labels, views, step references, kept texts (virtual/made.h) and the
- * working indexer may be held while the store is called. They come before the store's.
+ * Each part keeps its fields, and the lock that guards them, in a struct of its own. The tree's
+ * locks are not held while the store is called, except those of refs, labels, views, step
+ * references and kept texts (virtual/made.h), and the one under which the indexer works. These come
+ * before the store's.
  */
 #pragma once
 
