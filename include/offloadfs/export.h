@@ -2,7 +2,7 @@
 #ifndef OFFLOADFS_EXPORT_H
 #define OFFLOADFS_EXPORT_H
 
-/** Marks what liboffloadfs offers; everything else is hidden. */
+/** Marks the symbols that liboffloadfs exports; all others are hidden. */
 #define OFS_EXPORT __attribute__((visibility("default")))
 
 #endif

@@ -78,8 +78,8 @@ int ofs_collection_run(struct ofs_job *job, bool dry_run, const char *task, stru
 bool ofs_collected_is(const json_t *item, const char *action);
 
 /*
- * "would remove cache/shell/x (4.2 KB): unused for 41m, its time is 30m", "promoted tasks/t/x (2 B)
- * to persistent/general/x: its task has ended, and it never expires", and a newline.
+ * "would remove cache/shell/x (4.2 KB): unused for 41m, its lifetime is 30m", "promoted tasks/t/x
+ * (2 B) to persistent/general/x: its task has ended, and it never expires", and a newline.
  */
 void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out);
 

@@ -25,7 +25,7 @@ struct taking {
 	uint64_t dir;
 };
 
-/* 0 if the directory `at` is the one that is moved, or lies in it. */
+/* Returns 0 if the directory `at` is the one to be moved, or lies in it; -EXDEV if not. */
 static int check_taken_along(void *arg, uint64_t at, const char *name)
 {
 	const struct taking *taking = arg;
@@ -46,10 +46,7 @@ static int note_file(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/*
- * Files in the directory have no names outside of it, and are known to be in it; *ret is the sum of
- * their sizes.
- */
+/* Returns 0 if no file in the directory has a name outside it. *ret is the sum of their sizes. */
 static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
@@ -73,8 +70,9 @@ static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 }
 
 /*
- * A file of several names stays in its tree, unless a directory takes them all along: each file is
- * in one. -EXDEV: it has to be copied. What has no such name is for others to report.
+ * Checks a move from one tree to another. A file with several names may only move with a directory
+ * that contains them all, since each file belongs to one tree: -EXDEV, so that it is copied
+ * instead. A missing entry is 0; the store reports it.
  */
 static int check_same_tree(struct ofs_tree *t, ofs_node parent, const char *name,
 			   ofs_node newparent)
@@ -136,7 +134,7 @@ int ofs_agents_make(struct ofs_tree *t, ofs_node parent, const char *name, struc
 	r = ofs_root_add(t, above, &dir);
 	if (r == 0)
 		return ofs_tree_getattr(t, made->node, &made->attr);
-	/* There is no room for all of it. */
+	/* Not all of its directories could be made: undo. */
 	if (ofs_root_clear(t, made->node) == 0)
 		ofs_store_rmdir(t->store, parent, name);
 	ofs_tree_forget(t, made->node, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls that change the tree: what the rules of the tiers allow is handed to the store. */
+/* The calls that change the tree: they pass to the store what the rules of the tiers allow. */
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 #define ARCHIVE_GRACE (60 * OFS_NS_PER_S)
 
-/* A name that reads as a slice of an existing file is taken, and a slice cannot be written. */
+/* A name that denotes a slice of an existing file cannot be created or changed: -EROFS. */
 static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	char base_name[OFS_NAME_MAX + 1];
@@ -36,13 +36,13 @@ static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name
 		return 0;
 	r = ofs_store_lookup(t->store, parent, name, &attr);
 	if (r == 0) {
-		/* There literally: the store decides. */
+		/* An entry literally has this name: the store decides. */
 		ofs_store_forget(t->store, attr.ino, 1);
 		return 0;
 	}
 	memcpy(base_name, name, len);
 	base_name[len] = 0;
-	/* In the root there are files that are always there. */
+	/* The root has virtual files, too. */
 	if (ofs_fixed_lookup(t, parent, base_name, &made_up) == 0)
 		return S_ISREG(made_up.attr.st_mode) ? -EROFS : 0;
 	r = ofs_store_lookup(t->store, parent, base_name, &attr);
@@ -52,7 +52,7 @@ static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name
 	return S_ISREG(attr.mode) ? -EROFS : 0;
 }
 
-/* Virtual nodes cannot be changed. */
+/* Returns the error for a change in a virtual node. */
 static int may_not_change(struct ofs_tree *t, ofs_node node)
 {
 	struct stat st;
@@ -61,7 +61,7 @@ static int may_not_change(struct ofs_tree *t, ofs_node node)
 	return r < 0 ? r : S_ISDIR(st.st_mode) ? -EROFS : -ENOTDIR;
 }
 
-/* 0 if `parent` may get an entry `name`. */
+/* Returns 0 if `parent` may get an entry `name`. */
 static int check_new_name(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	if (ofs_node_is_virtual(parent))
@@ -71,7 +71,7 @@ static int check_new_name(struct ofs_tree *t, ofs_node parent, const char *name)
 	return check_not_slice(t, parent, name);
 }
 
-/* The directories of a tree stay where they are. */
+/* The top directories of a tree cannot be moved or removed. */
 static int check_not_top(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	const struct ofs_root *root = ofs_root_at(t, parent);
@@ -83,7 +83,7 @@ static int check_not_top(struct ofs_tree *t, ofs_node parent, const char *name)
 	return ofs_root_top(root, attr.ino) != OFS_TOPS ? -EBUSY : 0;
 }
 
-/* A task's recap is made up as long as there is no file in its place. */
+/* A task's recap is virtual, unless a file takes its place. */
 static int check_not_recap(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	struct ofs_attr attr;
@@ -97,7 +97,7 @@ static int check_not_recap(struct ofs_tree *t, ofs_node parent, const char *name
 	return ofs_task_context_exists(t, parent) ? -EROFS : 0;
 }
 
-/* 0 if an entry may be removed or moved away. */
+/* Returns 0 if an entry may be removed or moved away. */
 static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r;
@@ -113,9 +113,9 @@ static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 }
 
 /*
- * Sealed content in archive/ is read-only. A file that is being written there directly is still
- * open to its writer: until it was moved or changed otherwise (which shows in ctime), and for a
- * minute after the last write. *ret_dir is the directory of what may be changed.
+ * Sealed content in archive/ is read-only. A file that is being written there directly remains
+ * writable until it is moved or changed in another way (which shows in ctime), and for a minute
+ * after the last write. Sets *ret_dir to the directory of a file that may be changed.
  */
 static int check_content(struct ofs_tree *t, ofs_node node, uint64_t *ret_dir)
 {
@@ -144,7 +144,7 @@ static int check_content(struct ofs_tree *t, ofs_node node, uint64_t *ret_dir)
 	return -EROFS;
 }
 
-/* Something in the directory `node`, or of it, was changed; gives `r` back. */
+/* Reports a successful change of the node or in the directory `node`; returns `r`. */
 static int changed(struct ofs_tree *t, ofs_node node, int r)
 {
 	if (r == 0)
@@ -152,7 +152,7 @@ static int changed(struct ofs_tree *t, ofs_node node, int r)
 	return r;
 }
 
-/* The content of a file in `dir` is another. */
+/* Reports that the content of a file in `dir` has changed. */
 static void content_changed(struct ofs_tree *t, ofs_node node, uint64_t dir)
 {
 	ofs_indexer_note_in(t->indexer, node, dir);
@@ -178,7 +178,10 @@ static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 	return changed(t, parent, r);
 }
 
-/* The number of `ref`, and whether it may be one whose file is gone from this tree. */
+/*
+ * Sets `what` up to create a file with the given ref. -EEXIST if the ref cannot exist in this
+ * store, or if its removed file was in another tree than `dir`.
+ */
 static int choose_number(struct ofs_tree *t, uint64_t dir, const char *ref, struct ofs_create *what)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
@@ -201,10 +204,10 @@ static int choose_number(struct ofs_tree *t, uint64_t dir, const char *ref, stru
 }
 
 /*
- * Makes the file NAME in a directory, empty and of the owner of the tree, with the ref that it had in
- * another store, or before it was removed: `value` is REF/NAME. -EEXIST: the name is taken, or the
- * ref: a file has it, or may have had it and is not known to be gone from this tree, or none can have
- * it here. -EBUSY: the file that had it is still held. -EINVAL.
+ * Creates an empty file with the ref that it had in another store or before it was removed, for the
+ * owner of the tree. `value` is REF/NAME; -EINVAL if not. -EEXIST: the name or the ref is taken,
+ * the ref cannot exist in this store, or its file is not known to have been removed from this tree.
+ * -EBUSY: the file that had the ref is still in use.
  */
 static int bring(struct ofs_tree *t, ofs_node dir, const void *value, size_t size)
 {
@@ -231,7 +234,7 @@ static int bring(struct ofs_tree *t, ofs_node dir, const void *value, size_t siz
 	if (r < 0)
 		return r;
 	ofs_ref_forget(t, made.node, 1);
-	/* The kernel was asked for something else, and thinks that the directory is what it was. */
+	/* The kernel only set an attribute, so its cached attributes of the directory are stale. */
 	if (t->events.attr_changed)
 		t->events.attr_changed(t->events.arg, dir);
 	return 0;
@@ -260,9 +263,9 @@ int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 #define OPEN_TO_ALL (S_ISVTX | S_IWOTH)
 
 /*
- * A category that is open to all, in a directory that is, belongs to the owner of that one: the
- * owner of a sticky directory may remove whatever is in it, so he must not be the user who came
- * first. A task belongs to its maker, so that the tools can tell whose it is.
+ * In a directory open to all, a category that is open to all belongs to the owner of that
+ * directory: the owner of a sticky directory may remove anything in it, and must therefore not be
+ * whoever came first. A task belongs to its creator, so that tools can tell whose it is.
  */
 static void choose_owner(struct ofs_tree *t, ofs_node parent, struct ofs_create *what)
 {
@@ -366,7 +369,7 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 	r = check_old_name(t, parent, name);
 	if (r == 0)
 		r = check_new_name(t, newparent, newname);
-	/* The entry at the new name would go, or be moved here. */
+	/* An entry at the new name would be replaced, or moved here. */
 	if (r == 0)
 		r = check_not_top(t, newparent, newname);
 	if (r == 0)
@@ -447,7 +450,7 @@ int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off
 	return r;
 }
 
-/* A copy ends where its source does. */
+/* A copy ends at the end of its source. */
 static int check_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
 		      uint64_t to_off, uint64_t len)
 {

@@ -20,7 +20,7 @@
 /* ---- the table */
 
 enum section {
-	GENERAL, /* before the first one */
+	GENERAL, /* keys before the first section */
 	PROMOTE,
 	AGENT,
 	CATEGORY,
@@ -33,8 +33,8 @@ static int check_agent(const char *name, struct ofs_error *err)
 		return 0;
 	return ofs_error_set(
 		err, EINVAL,
-		"agent '%s': must be a name that a directory in agents/ could have, or "
-		"several: a/b",
+		"agent '%s': must be a name that a directory in agents/ can have, or several "
+		"joined by '/', such as a/b",
 		ofs_word_show(name).text);
 }
 
@@ -43,7 +43,7 @@ static int check_category(const char *name, struct ofs_error *err)
 	if (ofs_category_is_name(name))
 		return 0;
 	return ofs_error_set(err, EINVAL,
-			     "category '%s': must be a name that a directory in cache/ could have",
+			     "category '%s': must be a name that a directory in cache/ can have",
 			     ofs_word_show(name).text);
 }
 
@@ -83,9 +83,9 @@ static const char *const blocks[] = { "cost", "data", NULL };
 	NUMBER("ttl_" #name, S, 1, TTL_MAX, ttl, "never", "Lifetime unused: " about),
 
 /*
- * An entry here is all that a key needs to be read from the file and from options, checked, and
- * listed in the usage text and by ofs_config_format(): name, unit, least, most, default, word for
- * 0, text.
+ * An entry holds all that is needed to read a key from the file and from options, to check it, and
+ * to list it in the usage text and by ofs_config_format(): name, unit, minimum, maximum, default,
+ * word for 0, text.
  */
 /* clang-format off */
 static const struct ofs_ini_key keys[] = {
@@ -158,16 +158,15 @@ static const struct ofs_ini_key keys[] = {
 /* clang-format on */
 
 /*
- * The last two keys are those of sections with a name, of agents and of categories; those before
- * them are of sections that are there once.
+ * The last two keys belong to the sections with a name, of agents and of categories; the two before
+ * them belong to [promote].
  */
 #define VALUES (OFS_ARRAY_SIZE(keys) - 2)
 #define KEYS (VALUES - 2)
 #define AGENT_MAX (&keys[VALUES])
 #define CATEGORY_TTL (&keys[VALUES + 1])
 
-const struct ofs_ini_table ofs_config_table = { sections, SECTIONS, keys,
-					      OFS_ARRAY_SIZE(keys) };
+const struct ofs_ini_table ofs_config_table = { sections, SECTIONS, keys, OFS_ARRAY_SIZE(keys) };
 
 #define NAME_OF(name, ttl, about) #name,
 static const char *const categories[] = { OFS_CATEGORY_TABLE(NAME_OF) };
@@ -183,18 +182,18 @@ enum origin {
 struct ofs_config {
 	struct value {
 		uint64_t number;
-		char *text; /* NULL: "" */
+		char *text; /* NULL: empty */
 		enum origin origin;
 		unsigned int line; /* of the file, for ORIGIN_FILE */
 	} values[VALUES];
-	/* Those of the table first, then those that only the file names. */
+	/* The lifetimes of the table first, then those that only the file names. */
 	struct ofs_lifetime *lifetimes;
-	unsigned int *lines; /* of the file, for each lifetime after those of the table */
+	unsigned int *lines; /* in the file, for each lifetime after those of the table */
 	size_t n_lifetimes;
 	struct ofs_agent_limit *agents;
-	unsigned int *agent_lines; /* of the file, for each */
+	unsigned int *agent_lines; /* in the file, for each agent */
 	size_t n_agents;
-	char *file; /* NULL: none was loaded */
+	char *file; /* path of the loaded file; NULL: none */
 };
 
 const struct ofs_ini_key *ofs_config_key(size_t number)
@@ -295,7 +294,7 @@ const char *ofs_config_get_text(const struct ofs_config *c, const char *name)
 	return text ? text : "";
 }
 
-/* Sets what `ret`, of which all members are there, has of the configuration. */
+/* Sets all options of the configuration in `ret`, which must be of full size. */
 static void apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 {
 	const struct ofs_ini_key *first = ofs_ini_find(&ofs_config_table, GENERAL, "ttl_shell");
@@ -334,7 +333,7 @@ static void apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->replicate_ms = ret->replicate_on_sync ? 5000
 						   : (uint32_t)ofs_config_get(c, "replicate_every");
 	ret->local_max = ofs_config_get(c, "local_max") << 20;
-	/* Not in a file that others may be shown. */
+	/* Never from the file: its contents may be shown to others. */
 	ret->embed_key = secure_getenv("OFFLOAD_EMBED_KEY");
 	ret->blocks = (enum ofs_blocks)ofs_config_get(c, "blocks");
 	ret->hide_working = (enum ofs_hide_working)ofs_config_get(c, "hide_working");
@@ -406,11 +405,11 @@ int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_er
 	OFS_FREE char *path = ofs_path_join(store, FILE_NAME);
 	int r = dir < 0 ? dir : load(c, dir, path, err);
 
-	/* Others report a missing store. */
+	/* A missing store is reported by whoever opens it. */
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
-/* Whether a line sets the key. */
+/* Returns whether the line sets the key `name`. */
 static bool sets(const char *line, size_t len, const char *name)
 {
 	size_t skip = strspn(line, " \t"), n = strlen(name);
@@ -421,7 +420,7 @@ static bool sets(const char *line, size_t len, const char *name)
 	return line[skip] == '=' || line[skip] == ':';
 }
 
-/* Whether a line gives the value back as it is. */
+/* Returns whether a value survives being written to a line and read back. */
 static bool is_kept(const char *value)
 {
 	size_t len = strlen(value);
@@ -433,7 +432,7 @@ static bool is_kept(const char *value)
 	return len && !isspace((unsigned char)*value) && !isspace((unsigned char)value[len - 1]);
 }
 
-/* `text` is that of a config.ini; the one in `ret` sets the key to the value, or does not set it. */
+/* Appends `text`, a config.ini, to `ret` with the key set to `value`; NULL removes the key. */
 static void edit(const char *text, const char *name, const char *value, struct ofs_buf *ret)
 {
 	bool general = true;
@@ -461,10 +460,11 @@ int ofs_config_store_set(const char *store, const char *name, const char *value,
 
 	ofs_config_destroy(c);
 	if (r == 0 && value && !is_kept(value))
-		r = ofs_error_set(err, EINVAL,
-				  "'%s' cannot be put into a line of config.ini: write it into a "
-				  "script, and name that",
-				  ofs_word_show(value).text);
+		r = ofs_error_set(
+			err, EINVAL,
+			"'%s' cannot be written in config.ini: it must not begin or end with "
+			"a space, begin with ';', or contain ' ;' or control characters",
+			ofs_word_show(value).text);
 	if (r < 0)
 		return r;
 	r = ofs_io_read_file(dir, FILE_NAME, FILE_MAX, &text);
@@ -477,7 +477,7 @@ int ofs_config_store_set(const char *store, const char *name, const char *value,
 		     : 0;
 }
 
-/* ---- what is in effect */
+/* ---- the configuration in effect */
 
 static void format_value(const struct ofs_ini_key *key, uint64_t value, const char *text,
 			 struct ofs_buf *ret)
@@ -507,7 +507,7 @@ static void format_origin(const struct ofs_config *c, enum origin origin, unsign
 	if (origin == ORIGIN_OPTION)
 		ofs_buf_append_str(ret, "mount option");
 	if (origin == ORIGIN_FILE) {
-		/* A comment ends with its line, whatever a path holds. */
+		/* A control character in the path must not end the comment. */
 		for (const char *p = c->file; *p; p++)
 			ofs_buf_append(ret, iscntrl((unsigned char)*p) ? "?" : p, 1);
 		ofs_buf_printf(ret, ":%u", line);
@@ -515,7 +515,7 @@ static void format_origin(const struct ofs_config *c, enum origin origin, unsign
 	ofs_buf_append_str(ret, "\n");
 }
 
-/* A section with the name `x`, which has one key. */
+/* Appends the section [KIND x] with its one key. */
 static void format_named(const struct ofs_config *c, const struct ofs_ini_key *key, const char *x,
 			 uint64_t value, unsigned int line, struct ofs_buf *ret)
 {

@@ -13,7 +13,7 @@
 
 #define PREFIX "user.offload."
 
-/* Whoever has no reference to a node knows nothing of it; the root is known without one. */
+/* Only a node with references can be cached by the kernel; the root is known without one. */
 static bool is_known(struct ofs_tree *t, uint64_t ino, struct ofs_attr *ret)
 {
 	return ofs_store_getattr(t->store, ino, ret) == 0 && (ret->held || ino == OFS_ROOT_INO);
@@ -45,7 +45,7 @@ static void drop_tree(struct ofs_tree *t, struct ofs_root *root)
 	ofs_made_drop_kept(t, root);
 }
 
-/* A name came or went. */
+/* Handles a name that was added or removed. */
 static void entry_changed(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t ino)
 {
 	struct ofs_root *gone = ofs_roots_follow(t, dir, ino);
@@ -166,7 +166,7 @@ static int look_at_root(void *arg, struct ofs_root *root)
 	return 0;
 }
 
-/* Nothing that was known is sure to be so. */
+/* Log was skipped, so anything known so far may be stale. */
 static void note_skip(struct ofs_tree *t)
 {
 	ofs_labels_forget(t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a tree does when another host has changed its store: the same as if it had been done here. */
+/* Applies changes that another host made to the store, as if they were made in this tree. */
 #pragma once
 
 #include "tree/core/tree_state.h"
 
-/* For ofs_store_options: `tree` is a struct ofs_tree, which is open. */
+/* Callback for struct ofs_store_options; `tree` is an open struct ofs_tree. */
 void ofs_tree_followed(void *tree, const struct ofs_followed *what);

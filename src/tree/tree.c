@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a tree, and the calls that look at it. */
+/* Opening a tree, and the calls that only read it. */
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -75,7 +75,7 @@ static void on_moved(struct ofs_tree *t, const struct ofs_move *m)
 	ofs_view_moved(t, m);
 }
 
-/* Makes what is missing of the tree, and starts the indexer and the collector. */
+/* Creates the missing directories of the tree, and starts its background threads. */
 static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_options *opts)
 {
 	OFS_FREE char *index = NULL;
@@ -106,11 +106,11 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 		r = ofs_meaning_start(t->meaning);
 	if (r == 0 && t->background && !t->follow)
 		r = ofs_gc_start(t->gc);
-	/* What follows tells all that there is now. */
+	/* The follower notifies everything started above, so it starts last. */
 	return r == 0 && t->follow ? ofs_replicate_start(t) : r;
 }
 
-/* Whoever searches a workspace must not meet the outputs of earlier searches in the mount there. */
+/* A search through a workspace must not find the outputs of earlier searches in the mount there. */
 static bool hides_working(const struct ofs_tree_options *opts)
 {
 	const char *slash = opts->mountpoint ? strrchr(opts->mountpoint, '/') : NULL;
@@ -212,8 +212,9 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_tree_options known = OFS_TREE_OPTIONS_INIT;
 
 	if (!opts->size)
-		return ofs_error_set(err, EINVAL,
-				     "the options have no size: begin with OFS_TREE_OPTIONS_INIT");
+		return ofs_error_set(
+			err, EINVAL,
+			"the options have no size: initialise them with OFS_TREE_OPTIONS_INIT");
 	memcpy(&known, opts, OFS_MIN(opts->size, sizeof(known)));
 	return open_tree(path, &known, err, ret);
 }
@@ -229,7 +230,7 @@ int ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return 0;
-	/* What another host does is told to all that follows here. */
+	/* The follower notifies everything stopped below, so it stops first. */
 	if (t->follow)
 		ofs_replicate_stop(t);
 	ofs_gc_destroy(t->gc);
@@ -264,7 +265,7 @@ bool ofs_tree_is_search(ofs_node dir)
 	return ofs_node_kind(dir) == OFS_NODE_SEARCH || ofs_node_kind(dir) == OFS_NODE_LIST;
 }
 
-/* An entry of exactly that name. */
+/* Looks up an entry with exactly this name. */
 static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 			  const struct ofs_cred *cred, struct ofs_entry *ret)
 {
@@ -292,7 +293,7 @@ static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r;
 }
 
-/* Names can be looked up in the node; for inodes the store decides. */
+/* Returns whether names can be looked up in the node. Inodes are left to the store. */
 static bool may_be_dir(struct ofs_tree *t, ofs_node node)
 {
 	struct ofs_attr attr;
@@ -302,7 +303,7 @@ static bool may_be_dir(struct ofs_tree *t, ofs_node node)
 	return ofs_fixed_attr(t, node, &attr) == 0 && S_ISDIR(attr.mode);
 }
 
-/* The node itself, or the directory above: asked for a handle whose node the kernel has forgotten. */
+/* Looks up "." or "..": the kernel has a file handle, but has forgotten its node. */
 static int lookup_forgotten(struct ofs_tree *t, ofs_node node, const char *name,
 			    struct ofs_entry *ret)
 {
@@ -335,14 +336,14 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (!may_be_dir(t, parent))
 		return -ENOTDIR;
 	r = lookup_literal(t, parent, name, cred, ret);
-	/* Its absence is not remembered, as the first step changes it. */
+	/* The recap's absence is not cached, since the first step creates it. */
 	if (r == -ENOENT && ofs_task_context_is(t, parent, name))
 		r = ofs_task_context_lookup(t, parent, cred, ret);
 	else if (r == -ENOENT)
 		r = ofs_slice_lookup(t, parent, name, cred, ret);
 	/*
-	 * Whoever is not known to have it is not told when it changes, or when there is one at
-	 * last.
+	 * A follower reports changes only of nodes that the kernel holds, so one during this lookup
+	 * may go unreported.
 	 */
 	if (t->follow) {
 		ret->keep_attr = false;
@@ -466,7 +467,7 @@ struct readdir {
 	void *arg;
 	bool plus;
 	bool keep_attr;
-	bool hide; /* what is in the working tier */
+	bool hide; /* entries of the working tier */
 };
 
 static int readdir_store(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
@@ -480,7 +481,7 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 		if (strcmp(name, "cache") == 0 || strcmp(name, "tasks") == 0 ||
 		    strcmp(name, "agents") == 0)
 			return 0;
-		entry.node = 0; /* listed without a reference: to be looked up */
+		entry.node = 0; /* listed without a reference, to be looked up */
 	}
 	if (rd->plus)
 		ofs_stat_fill(attr, &entry.attr);
@@ -489,7 +490,7 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 	return rd->fn(rd->arg, name, &entry, cookie);
 }
 
-/* The parent of a directory; -ENOTDIR. */
+/* Sets *ret to the parent of a directory. -ENOTDIR: `dir` is not one. */
 static int parent_of(struct ofs_tree *t, ofs_node dir, ofs_node *ret)
 {
 	struct ofs_made *m;
@@ -517,7 +518,7 @@ static int parent_of(struct ofs_tree *t, ofs_node dir, ofs_node *ret)
 	return 0;
 }
 
-/* "." and ".."; 1: one was not taken. */
+/* Lists "." and "..". Returns 1 if `fn` refused one. */
 static int list_dots(ofs_node dir, ofs_node parent, uint64_t cookie, ofs_readdir_fn fn, void *arg)
 {
 	struct ofs_entry entry = { .attr = { .st_mode = S_IFDIR } };
@@ -601,7 +602,7 @@ ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 	return n;
 }
 
-/* The tree that a node is of; NULL: what has no name may be of one that is gone. */
+/* Returns the tree of a node. NULL: the node has no name, so its tree may be gone. */
 static const struct ofs_root *root_of_any(struct ofs_tree *t, ofs_node node)
 {
 	struct ofs_made *m = ofs_node_is_made(node) ? ofs_made_get(t, node) : NULL;
@@ -621,7 +622,10 @@ static const struct ofs_root *root_of_any(struct ofs_tree *t, ofs_node node)
 	return attr.nlink ? ofs_root_at(t, attr.region) : NULL;
 }
 
-/* Of an agent's tree as if it had the disk, or its part of it, for itself; NULL: an empty one. */
+/*
+ * Restricts the figures to an agent's tree, as if it had the disk, or its quota, to itself. `root`
+ * NULL: an empty tree.
+ */
 static int statfs_agent(struct ofs_tree *t, const struct ofs_root *root, struct statvfs *ret)
 {
 	struct ofs_region_counts c = { 0 };

@@ -445,7 +445,7 @@ def what_is_evictable_is_told(case, mounted):
             # The time that it ends with may differ by a second.
             assert full[1].startswith(said), full
             assert re.fullmatch(
-                r"evictable cache/shell/x \(4\.2 KB\): unused for .*, its time is 30m; "
+                r"evictable cache/shell/x \(4\.2 KB\): unused for .*, its lifetime is 30m; "
                 f"goes after {time_form} unless it is used",
                 full[0],
             ), full

@@ -25,9 +25,9 @@
 
 static const char *const items[] = {
 	"{\"path\":\"cache/shell/x\",\"ref\":\"k3f9x2\",\"size\":4200,\"action\":\"remove\","
-	"\"why\":\"unused for 41m, its time is 30m\",\"at\":null}",
+	"\"why\":\"unused for 41m, its lifetime is 30m\",\"at\":null}",
 	"{\"path\":\"cache/shell/y\",\"ref\":\"k3f9x3\",\"size\":96,\"action\":\"remove\","
-	"\"why\":\"unused for 41m, its time is 30m\",\"at\":null}",
+	"\"why\":\"unused for 41m, its lifetime is 30m\",\"at\":null}",
 	"{\"path\":\"cache/shell/z\",\"ref\":\"k3f9x4\",\"size\":5,\"action\":\"probation\","
 	"\"why\":\"goes if it is not used\",\"at\":\"2026-11-22T12:00:00Z\"}",
 };
@@ -143,7 +143,7 @@ Test(cli_collection, a_run)
 	cr_expect_str_eq(commands, "run;");
 	cr_assert_eq(json_array_size(got), 3);
 	cr_expect_str_eq(line(0, false),
-			 "removed cache/shell/x (4.2 KB): unused for 41m, its time is 30m\n");
+			 "removed cache/shell/x (4.2 KB): unused for 41m, its lifetime is 30m\n");
 	cr_expect_str_eq(line(2, false),
 			 "on probation cache/shell/z (5 bytes): goes if it is not used; goes "
 			 "after 2026-11-22T12:00:00Z unless it is used\n");
@@ -159,8 +159,8 @@ Test(cli_collection, a_dry_run)
 	cr_assert_eq(ofs_collection_run(&job, true, NULL, &err), 0);
 	cr_expect_str_eq(commands, "dry-run;");
 	cr_expect_str_eq(line(1, true),
-			 "would remove cache/shell/y (96 bytes): unused for 41m, its time "
-			 "is 30m\n");
+			 "would remove cache/shell/y (96 bytes): unused for 41m, its "
+			 "lifetime is 30m\n");
 	cr_expect_str_eq(line(2, true),
 			 "on probation cache/shell/z (5 bytes): goes if it is not used; goes "
 			 "after 2026-11-22T12:00:00Z unless it is used\n");

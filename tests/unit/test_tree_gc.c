@@ -523,7 +523,7 @@ Test(tree_gc, tombstones)
 	cr_assert_str_eq(json_string_value(json_object_get(json, "tags")), "a,b");
 	cr_assert_str_eq(json_string_value(json_object_get(json, "reason")), "expired");
 	cr_assert_not_null(
-		strstr(json_string_value(json_object_get(json, "why")), "its time is 30m"));
+		strstr(json_string_value(json_object_get(json, "why")), "its lifetime is 30m"));
 	cr_assert_not_null(json_string_value(json_object_get(json, "removed")));
 	json_decref(json);
 	/* A ref that never was is something else. */
@@ -582,7 +582,8 @@ Test(tree_gc, dry_run)
 	cr_assert_str_eq(json_string_value(json_object_get(json, "action")), "remove");
 	/* "41m" where the clock's second ended since the file was made, else "40m 59s". */
 	why = json_string_value(json_object_get(json, "why"));
-	cr_assert(!strncmp(why, "unused for 4", 12) && strstr(why, ", its time is 30m"), "%s", why);
+	cr_assert(!strncmp(why, "unused for 4", 12) && strstr(why, ", its lifetime is 30m"), "%s",
+		  why);
 	json_decref(json);
 	cr_assert_str_eq(xattr(OFS_NODE_ROOT, "gc.1"), "-");
 	cr_assert_str_eq(xattr(OFS_NODE_ROOT, "gc.x"), "-");
@@ -603,15 +604,14 @@ Test(tree_gc, explanations)
 	pass(10 * MINUTE);
 	cr_assert_not_null(
 		strstr(xattr(walk("cache/shell/file"), "lifecycle"), "Z unless it is used"));
-	cr_assert_str_eq(xattr(walk("cache/reports/file"), "lifecycle"),
-			 "kept: its time is never over");
+	cr_assert_str_eq(xattr(walk("cache/reports/file"), "lifecycle"), "kept: it never expires");
 	cr_assert_str_eq(xattr(walk("persistent/file"), "lifecycle"),
 			 "kept: it is not in the working tier");
 	cr_assert_str_eq(xattr(walk("cache/shell/important"), "lifecycle"),
 			 "kept: it is marked important");
 	pass(HOUR);
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"),
-				  "goes with the next collection: its time of 30m was over at "));
+				  "goes with the next collection: its lifetime of 30m ended at "));
 }
 
 /* A step in a directory that others cannot list is not named to them. */

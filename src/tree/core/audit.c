@@ -16,40 +16,40 @@
 
 #define GATHER (50 * OFS_NS_PER_MS) /* from the first line to writing it */
 #define RETRY OFS_NS_PER_S /* after a failure to write */
-#define REST (10 * OFS_NS_PER_S) /* after the last line: then lines are compressed */
-#define QUEUE_MAX ((size_t)1 << 20) /* bytes: whoever adds more writes them */
+#define REST (10 * OFS_NS_PER_S) /* from the last line to compression */
+#define QUEUE_MAX ((size_t)1 << 20) /* bytes; whoever exceeds it writes the queue */
 #define UNWRITTEN_MAX ((size_t)1 << 20) /* bytes of lines that could not be written yet */
-#define AGENT_PART 16 /* of what is kept of the store's log is kept of an agent's */
+#define AGENT_PART 16 /* an agent's log may have this part of the store's limit */
 
-/* The log of a tree. */
+/* The log of one tree. */
 struct ofs_audit_stream {
 	const struct ofs_root *root;
-	pthread_mutex_t writing; /* before the lock of `ofs_audit`; guards the next two */
-	struct ofs_buf unwritten; /* lines */
-	uint64_t lost; /* lines before those */
+	pthread_mutex_t writing; /* before the other `lock`; guards `unwritten` and `lost` */
+	struct ofs_buf unwritten; /* formatted lines */
+	uint64_t lost; /* number of lines lost before those */
 	/*
-	 * New lines. After each even number of NULs there is text of the log, after an odd one a
-	 * string that is to be redacted and quoted. Guarded by the lock of `ofs_audit`.
+	 * New lines, in parts separated by NULs: log text and, in every second part, a string to be
+	 * redacted and quoted. Guarded by `lock` of struct ofs_audit.
 	 */
 	struct ofs_buf queue;
 };
 
 struct ofs_audit {
 	struct ofs_tree *tree;
-	int store; /* its directory */
+	int store; /* descriptor of its directory */
 	uint64_t max;
 	bool writes;
 	pthread_t thread;
 
 	pthread_mutex_t lock; /* guards the rest; nothing else is called under it */
 	pthread_cond_t wake;
-	struct ofs_audit_stream **streams; /* never fewer */
+	struct ofs_audit_stream **streams; /* never removed */
 	size_t n, cap;
-	int64_t second; /* of the last line, and the head of a line of then */
+	int64_t second; /* of the last line; `head` is how a line of that second begins */
 	struct ofs_buf head;
 	bool waiting; /* there are new lines */
-	bool failed; /* the last try to write some did */
-	bool rested; /* nothing has come since lines were compressed; the thread's own */
+	bool failed; /* the last attempt to write failed */
+	bool rested; /* no line has come since the last compression; only used by the thread */
 	bool running;
 	bool stop;
 };
@@ -59,7 +59,7 @@ static bool is_on(const struct ofs_tree *t)
 	return t->audit && t->audit->writes;
 }
 
-/* ---- what happens */
+/* ---- events */
 
 void ofs_audit_line_finish(struct ofs_audit_line *line)
 {
@@ -79,7 +79,7 @@ void ofs_audit_describe(struct ofs_tree *t, const char *event, uint64_t ino,
 	if (root) {
 		ret->at.root = root->above ? root->above : root;
 		ofs_root_path(t, root, ret->at.root, &ret->at.path);
-		ret->at.path.len -= ret->at.path.len ? 1 : 0; /* the slash */
+		ret->at.path.len -= ret->at.path.len ? 1 : 0; /* the final slash */
 		ofs_buf_append(&ret->at.path, "", 1);
 	} else if (ofs_place_labelled(t, ino, &ret->at) < 0) {
 		ret->at = (struct ofs_place){ .root = t->root };
@@ -129,7 +129,7 @@ void ofs_audit_moved(struct ofs_tree *t, uint64_t dir, const char *name, uint64_
 
 /* ---- lines */
 
-/* See `queue`. */
+/* Appends a member in the form of `queue`. */
 static void put(struct ofs_buf *line, const char *key, const char *text)
 {
 	if (!text || !*text)
@@ -141,8 +141,8 @@ static void put(struct ofs_buf *line, const char *key, const char *text)
 }
 
 /*
- * A path as it is seen in the tree `root`, and the task in it, if `task` is empty so far. False: it
- * is not to be seen there.
+ * Appends a path as seen from the tree `root`, and sets `task` to the task in it if that is still
+ * empty. Returns false if the path is not visible there.
  */
 static bool put_path(struct ofs_tree *t, const struct ofs_root *root, struct ofs_buf *line,
 		     const char *key, const struct ofs_place *place, char task[OFS_NAME_MAX + 1])
@@ -163,7 +163,7 @@ static bool put_path(struct ofs_tree *t, const struct ofs_root *root, struct ofs
 	return true;
 }
 
-/* Begins a line; `lock` held. The time is made text once a second. */
+/* Begins a line; `lock` held. The time is formatted once a second. */
 static void append_head(struct ofs_audit *a, struct ofs_buf *out)
 {
 	int64_t now = ofs_clock_wall();
@@ -178,7 +178,7 @@ static void append_head(struct ofs_audit *a, struct ofs_buf *out)
 	ofs_buf_append(out, a->head.data, a->head.len);
 }
 
-/* The rest, as it is seen in the tree `root`, where nothing tells of what others have. */
+/* Appends the rest of a line as seen from the tree `root`; it reveals nothing about other trees. */
 static void format(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_audit_line *l,
 		   struct ofs_buf *line)
 {
@@ -200,7 +200,7 @@ static void format(struct ofs_tree *t, const struct ofs_root *root, const struct
 	if (file && !root->above)
 		ofs_buf_printf(line, ",\"stored\":%" PRIu64, l->attr.occupied);
 	put(line, "title", l->title);
-	/* A repair tells of packs. */
+	/* The cause of a repair mentions packs, which agents' trees must not see. */
 	if (!root->above || strcmp(l->event, "repair") != 0)
 		put(line, "cause", l->cause);
 	ofs_buf_append_str(line, "}\n");
@@ -215,11 +215,11 @@ static void append_string(const char *text, struct ofs_buf *out)
 	ofs_json_append_string(ofs_buf_str(&shown), out);
 }
 
-/* The lines of a queue as they are written. */
+/* Formats the lines of a queue. */
 static void append_lines(const struct ofs_buf *queue, struct ofs_buf *out)
 {
 	const char *p = (const char *)queue->data, *end = p + queue->len;
-	size_t start = out->len, n; /* of a line */
+	size_t start = out->len, n; /* start of the current line */
 
 	for (bool text = true; p < end; p += n + 1, text = !text) {
 		const char *eol;
@@ -260,7 +260,7 @@ static struct ofs_audit_stream *stream_of(struct ofs_audit *a, struct ofs_root *
 	s->root = root;
 	pthread_mutex_init(&s->writing, NULL);
 	*ofs_append(a->streams, a->n, a->cap) = s;
-	root->log = s; /* seen without the lock from here on */
+	root->log = s; /* from here on, seen without the lock */
 	return s;
 }
 
@@ -338,7 +338,7 @@ static void rest(struct ofs_audit *a)
 	}
 }
 
-/* Queues a line for a tree. */
+/* Queues a line for one tree. */
 static void tell(struct ofs_tree *t, struct ofs_root *root, const struct ofs_audit_line *line)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -375,7 +375,7 @@ void ofs_audit_add(struct ofs_tree *t, const struct ofs_audit_line *line)
 
 /* ---- the thread */
 
-/* Waits until there is something to write, or, false, for too long; `lock` held. */
+/* Waits for lines to write. Returns false if none came for REST; `lock` held. */
 static bool wait_for_lines(struct ofs_audit *a)
 {
 	int64_t until = ofs_clock_monotonic() + (a->failed ? RETRY : REST);
@@ -412,9 +412,9 @@ static void *audit_main(void *arg)
 	return NULL;
 }
 
-/* ---- life */
+/* ---- creation and end */
 
-/* A daemon that died has left the log of an agent that it had removed. */
+/* Removes the log of an agent that was removed by a daemon which died before it removed the log. */
 static int remove_stray(void *arg, const char *agent)
 {
 	struct ofs_audit *a = arg;
@@ -491,7 +491,7 @@ void ofs_audit_remove(struct ofs_tree *t, const struct ofs_root *root)
 {
 	struct ofs_audit_stream *s = root->log;
 
-	/* It is gone: whoever writes after this writes nothing. */
+	/* The tree is marked as gone, so anybody who writes after this writes nothing. */
 	if (s)
 		pthread_mutex_lock(&s->writing);
 	ofs_audit_disk_remove(t->audit->store, root->ino);
@@ -501,7 +501,7 @@ void ofs_audit_remove(struct ofs_tree *t, const struct ofs_root *root)
 
 /* ---- reading */
 
-/* Writes the waiting lines of this tree alone: how long it takes tells nothing of the others. */
+/* Writes the waiting lines of this tree alone: the time it takes reveals nothing of others. */
 static void flush_root(struct ofs_audit *a, const struct ofs_root *root)
 {
 	if (a->writes && root->log)

@@ -17,16 +17,19 @@
 #define DIGITS 16 /* of a position */
 #define NAME_SIZE (DIGITS + sizeof(PACKED))
 
-#define SEGMENT ((uint64_t)4 << 20) /* the newest is compressed when it is so large, */
-#define SEGMENT_PART 8 /* or as this part of all */
+#define SEGMENT ((uint64_t)4 << 20) /* size at which the newest is compressed, */
+#define SEGMENT_PART 8 /* or this part of the whole log */
 #define SEGMENT_MAX ((size_t)16 << 20) /* a larger one is not ours */
-#define RESTING ((uint64_t)32 << 10) /* so much is compressed when nothing is added for a while */
-#define JOINED_PART 8 /* then with the segment before, if that is at most so many times as large */
-#define LEVEL 1 /* of lines, higher ones make no less and take several times as long */
-#define DISK_LEFT (UINT64_C(1) << 20) /* the last space of a disk is left for content */
-#define TRIES 3 /* to read, when segments are compressed meanwhile */
+#define RESTING ((uint64_t)32 << 10) /* size from which an idle log is compressed */
+#define JOINED_PART 8 /* then joined with the segment before, if that is at most 8 times as large */
+#define LEVEL 1 /* for lines, higher levels save no space and take several times as long */
+#define DISK_LEFT (UINT64_C(1) << 20) /* bytes of a disk that are left for content */
+#define TRIES 3 /* to read while segments are being compressed */
 
-/* The directory of a log; -ENOENT. With `make` it is made. */
+/*
+ * Opens the directory of a log; with `make`, creates it if it is missing. Returns a descriptor,
+ * -ENOENT or another -errno.
+ */
 static int open_dir(int store, uint64_t agent, bool make)
 {
 	OFS_CLOSE int dir = -1;
@@ -56,7 +59,7 @@ struct segment {
 };
 
 struct segments {
-	struct segment *list; /* by position */
+	struct segment *list; /* sorted by position */
 	size_t n, cap;
 };
 
@@ -101,7 +104,7 @@ static int list_segments(int dir, struct segments *ret)
 	if (r < 0 || !n)
 		return r;
 	qsort(ret->list, n, sizeof(*ret->list), compare);
-	/* One that is there in both forms was being compressed. */
+	/* A segment that exists in both forms was being compressed. */
 	ret->n = 1;
 	for (size_t i = 1; i < n; i++)
 		if (ret->list[i].start != ret->list[ret->n - 1].start)
@@ -129,15 +132,15 @@ static int load(int dir, const struct segment *seg, struct ofs_buf *ret)
 	return r;
 }
 
-/* Without its newline. */
+/* Checks a line without its newline. */
 static bool is_line(const char *line, size_t len)
 {
 	return len > 1 && line[0] == '{' && line[len - 1] == '}' && !memchr(line, 0, len);
 }
 
 /*
- * Opens the plain segment that begins there. *ret_end is how much of it is lines: after them a
- * crash may have left a part of one, and a power loss anything.
+ * Opens the plain segment that begins at `start`. Sets *ret_end to the length of its lines; after
+ * them, a crash may have left a part of a line, and a power loss anything.
  */
 static int open_plain(int dir, uint64_t start, int flags, uint64_t *ret_end)
 {
@@ -168,8 +171,8 @@ static int open_plain(int dir, uint64_t start, int flags, uint64_t *ret_end)
 }
 
 /*
- * Where the segment at `i` ends, if it is not the newest. Its file may go on: with the next one's
- * lines, which a crash has left twice, or with a part of a line.
+ * Returns where the segment at `i` ends; for the newest that is unknown. Its file may be longer: a
+ * crash may have left the next segment's lines in it, too, or a part of a line.
  */
 static uint64_t end_of(const struct segments *s, size_t i)
 {
@@ -193,7 +196,7 @@ static int read_segment(int dir, const struct segment *seg, uint64_t from, uint6
 		if (at >= from && is_line(line, (size_t)(eol - line)))
 			ofs_buf_append(out, line, (size_t)(eol + 1 - line));
 	}
-	/* A segment that is damaged costs its own lines. */
+	/* A damaged segment costs only its own lines. */
 	return r == -EIO || r == -EFBIG ? 0 : r;
 }
 
@@ -238,8 +241,8 @@ int ofs_audit_disk_bounds(int store, uint64_t agent, uint64_t *ret_start, uint64
 /* ---- writing */
 
 /*
- * Loads what is there of a segment that is not the newest, a plain one behind what `ret` has; true:
- * that is all.
+ * Loads a segment that is not the newest; a plain one is appended to `ret`. Returns true if all of
+ * it is there; *ret_r is 0 or -errno.
  */
 static bool load_whole(int dir, const struct segments *s, size_t i, struct ofs_buf *ret, int *ret_r)
 {
@@ -250,7 +253,7 @@ static bool load_whole(int dir, const struct segments *s, size_t i, struct ofs_b
 	return *ret_r == 0 && ret->len == len;
 }
 
-/* The segment at `i` is to be joined to the one before. */
+/* Returns whether the segment at `i` is to be joined to the one before. */
 static bool is_joined(const struct segments *s, size_t i, uint64_t full)
 {
 	uint64_t len = end_of(s, i) - s->list[i].start, before;
@@ -295,7 +298,7 @@ static uint64_t size_of(int dir, const char *name)
 	return size;
 }
 
-/* Compresses all segments but the newest, and removes the oldest where there is too much. */
+/* Compresses all segments but the newest, and removes the oldest if together they exceed `max`. */
 static void tidy(int dir, struct segments *s, uint64_t full, uint64_t max)
 {
 	uint64_t sum = 0;
@@ -321,13 +324,13 @@ static void tidy(int dir, struct segments *s, uint64_t full, uint64_t max)
 		ofs_log(LOG_WARNING, "the log's segments cannot be compressed: %s", strerror(-r));
 }
 
-/* How many bytes fill a segment. */
+/* Returns the size at which a segment is full. */
 static uint64_t full_of(uint64_t max)
 {
 	return OFS_MAX(OFS_MIN(SEGMENT, max / SEGMENT_PART), UINT64_C(1));
 }
 
-/* Opens the newest segment, or begins one where that has `full` bytes. */
+/* Opens the newest segment, or begins a new one if it has `full` bytes. */
 static int open_newest(int dir, struct segments *s, uint64_t full, uint64_t *ret_end)
 {
 	const struct segment *last = s->n ? &s->list[s->n - 1] : NULL;
@@ -335,7 +338,7 @@ static int open_newest(int dir, struct segments *s, uint64_t full, uint64_t *ret
 	bool fresh = !last || last->packed;
 	int fd;
 
-	/* The newest was removed by hand: one begins after what is left. */
+	/* The newest was removed by hand: begin a new one after what is left. */
 	if (last && last->packed)
 		start += SEGMENT_MAX;
 	fd = open_plain(dir, start, O_RDWR | O_CREAT, ret_end);
@@ -350,7 +353,7 @@ static int open_newest(int dir, struct segments *s, uint64_t full, uint64_t *ret
 	return fd;
 }
 
-/* How much of the lines fills a segment up. */
+/* Returns how many bytes of lines fill a segment that has `room` left. */
 static size_t lines_for(uint64_t room, const char *text, size_t len)
 {
 	const char *eol = room < len ? memchr(text + room, '\n', len - (size_t)room) : NULL;
@@ -401,7 +404,7 @@ int ofs_audit_disk_rest(int store, uint64_t agent, uint64_t max)
 	return OFS_MIN(fd, 0);
 }
 
-/* ---- those of agents */
+/* ---- agents' logs */
 
 static int remove_file(void *arg, const char *name)
 {

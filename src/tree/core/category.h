@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Categories: how long a file of each may stay unused in the working tier. */
+/* Categories: how long an unused file of each may stay in the working tier. */
 #pragma once
 
 #include <offloadfs/tree.h>
@@ -8,9 +8,9 @@
 #include "base/class.h"
 
 /*
- * The categories that every tree knows: name, lifetime in seconds (0: for good), content. `other`
- * stands for all that have no lifetime of their own. Keys of the configuration, the defaults of a
- * tree and its README.md come from this table.
+ * The categories that every tree knows: name, lifetime in seconds (0: for ever), content. `other`
+ * stands for all that have no lifetime of their own. The configuration's keys, a tree's defaults
+ * and its README.md come from this table.
  */
 /* clang-format off */
 #define OFS_CATEGORY_TABLE(X)                                           \
@@ -27,19 +27,19 @@
 /* A lifetime that never ends, in nanoseconds. */
 #define OFS_TTL_NEVER INT64_MAX
 
-/* Reads a lifetime as the attribute has it, "30m", "7d", "never"; 0: it is none. */
+/* Parses a lifetime as in the attribute, "30m", "7d", "never", to nanoseconds. 0: it is none. */
 int64_t ofs_ttl_parse(const char *text);
 
-/* Appends one in that form. */
+/* Appends a lifetime in that form. */
 void ofs_ttl_format(int64_t ttl, struct ofs_buf *out);
 
-/* Seconds as nanoseconds; 0 seconds: never. */
+/* Converts seconds to nanoseconds; 0 seconds: never. */
 int64_t ofs_ttl_of_seconds(uint64_t seconds);
 
-/* A name that a directory could have, and that can be shown: UTF-8 without control characters. */
+/* Returns whether a directory could have this name: a line of UTF-8 that can be shown. */
 bool ofs_category_is_name(const char *name);
 
-/* Such a name, or several with '/' between them: those of an agent and of agents in it. */
+/* Returns whether this is such a name, or several separated by '/': an agent and agents in it. */
 bool ofs_agent_is_name(const char *name);
 
 /* The categories in effect in a tree: those of the table, and those that options name. */
@@ -48,13 +48,13 @@ struct ofs_categories;
 struct ofs_categories *ofs_categories_create(const struct ofs_lifetime *lifetimes, size_t n);
 void ofs_categories_destroy(struct ofs_categories *c);
 
-/* Nanoseconds, or OFS_TTL_NEVER. */
+/* Returns the lifetime of a category in nanoseconds, or OFS_TTL_NEVER. */
 int64_t ofs_categories_ttl(const struct ofs_categories *c, const char *category);
 int64_t ofs_categories_shortest(const struct ofs_categories *c);
 
 /*
- * Classes of content by how long it is expected to live, so that what lies in one frame goes at
- * about the same time. They are on disk: never renumber.
+ * Classes of content by expected lifetime, so that everything in one frame is removed at about the
+ * same time. Stored on disk: never renumber.
  */
 enum {
 	OFS_CLASS_HOUR = 10,
@@ -68,8 +68,8 @@ enum {
 	OFS_CLASS_ARCHIVE = OFS_CLASS_DENSE
 };
 
-/* The class of content with that lifetime. */
+/* Returns the class of content with this lifetime. */
 uint32_t ofs_category_class(int64_t ttl);
 
-/* Appends "shell 30m, search 6h, ..., others 1d". */
+/* Appends "shell 30m, search 6h, ..., other 1d". */
 void ofs_categories_list(const struct ofs_categories *c, struct ofs_buf *out);

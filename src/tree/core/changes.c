@@ -6,8 +6,8 @@
 #include "base/u64_list.h"
 
 struct ofs_changes {
-	pthread_mutex_t lock; /* never held while anything else is called */
-	struct ofs_u64_list shown; /* directories whose times the kernel got; lock */
+	pthread_mutex_t lock; /* nothing else is called under it */
+	struct ofs_u64_list shown; /* directories whose times the kernel has; guarded by `lock` */
 	atomic_bool any_shown;
 	_Atomic int64_t last; /* wall clock */
 };
@@ -31,9 +31,10 @@ void ofs_changes_destroy(struct ofs_changes *c)
 }
 
 /*
- * The kernel keeps a listing until the modification time of the directory changes, and that time
- * until it is told to forget it. A directory is noted before the time is read, and the time is set
- * before the kernel is notified of the noted ones, so no old time stays unnoticed.
+ * The kernel keeps a listing until the directory's modification time changes, and keeps that time
+ * until it is told to drop it. Here a directory is noted before the time is read;
+ * ofs_changes_touch() sets the time before it notifies the kernel of noted directories. So no
+ * outdated time remains in the kernel.
  */
 int64_t ofs_changes_show(struct ofs_changes *c, ofs_node dir)
 {
@@ -56,7 +57,7 @@ void ofs_changes_touch(struct ofs_changes *c, struct ofs_tree *t)
 	int64_t now = ofs_clock_wall(), last = atomic_load(&c->last);
 
 	atomic_fetch_add(&t->touches, 1);
-	/* No two changes are at the same time. */
+	/* No two changes have the same time. */
 	while (!atomic_compare_exchange_weak(&c->last, &last, OFS_MAX(now, last + 1)))
 		;
 	if (!atomic_load(&c->any_shown))

@@ -23,7 +23,7 @@ uint64_t ofs_entry_list_key(const char *name)
 	return ofs_checksum(name, strlen(name), 0) >> 2;
 }
 
-/* Of several names of one file the one that was found first comes first. */
+/* Of several names of one file, the one found first comes first. */
 static int compare_keys(const void *a, const void *b)
 {
 	const struct ofs_list_entry *x = a, *y = b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of names, each under a number, in order of the numbers. */
+/* A list of names, each with a number as its key, sorted by key. */
 #pragma once
 
 #include "base/buf.h"
@@ -10,22 +10,22 @@ struct ofs_list_entry {
 };
 
 struct ofs_entry_list {
-	struct ofs_list_entry *entries; /* by key once it is settled */
+	struct ofs_list_entry *entries; /* sorted by key once the list is settled */
 	size_t n, cap;
 	struct ofs_buf names;
 };
 
 void ofs_entry_list_finish(struct ofs_entry_list *l);
 
-/* The key of an entry that is a name alone. */
+/* Returns the key of an entry that consists of a name alone. */
 uint64_t ofs_entry_list_key(const char *name);
 
 void ofs_entry_list_add(struct ofs_entry_list *l, uint64_t key, const char *name);
 
-/* Brings the entries into order, each key once: with the name that was added first. */
+/* Sorts the entries and leaves one for each key: the one with the name added first. */
 void ofs_entry_list_settle(struct ofs_entry_list *l);
 
-/* The same, and leaves only the last `n`. */
+/* The same, but leaves only the last `n` entries. */
 void ofs_entry_list_keep_last(struct ofs_entry_list *l, size_t n);
 
 static inline const char *ofs_entry_list_name(const struct ofs_entry_list *l, size_t i)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The attributes of a file that can be set: how long it lives, whether it is important, tags, title
- * and category. They lie in the store like any other attribute; what listings need of them is kept
- * in memory once it was asked for.
+ * The attributes of a file that can be set: lifetime, importance, tags, title and category. They
+ * are stored like any other attribute. Those that listings need are kept in memory once they were
+ * asked for.
  */
 #include "tree/core/label.h"
 
@@ -20,24 +20,24 @@
 #include "tree/core/tree_state.h"
 
 #define PREFIX "user.offload."
-/* Not shown: struct ofs_reads. */
+/* Holds struct ofs_reads; not shown. */
 #define READS PREFIX "reads"
 #define TITLE_MAX 1024
 #define TAGS_MAX 4096
-#define VALUE_MAX 4096 /* of any of them */
+#define VALUE_MAX 4096 /* bytes of any value */
 #define LISTED_AT_ONCE 256
 #define CHECKED_AT_ONCE 3
 
 struct ofs_labels {
-	pthread_mutex_t lock; /* held while the store is asked */
+	pthread_mutex_t lock; /* held while the store is called; guards the rest */
 	bool loaded;
-	/* inode -> struct ofs_label; those of removed inodes may be among them, but not for ever */
+	/* inode -> struct ofs_label; may include those of removed inodes for a while */
 	struct ofs_map files;
-	/* A tree's directory -> the same of what is in it, allocated; if there are many. */
+	/* directory of a tree -> allocated map like `files` of what is in it; if there are many */
 	struct ofs_map trees;
-	uint64_t sorted; /* ofs_roots_moves() when that was so; 0: never */
-	size_t bytes; /* of their texts */
-	size_t checked; /* how far in `files` it was looked for those */
+	uint64_t sorted; /* ofs_roots_moves() when `trees` was right; 0: never */
+	size_t bytes; /* of all texts */
+	size_t checked; /* position in `files` of the search for removed inodes */
 };
 
 static const char *const names[OFS_LABELS] = {
@@ -76,7 +76,7 @@ bool ofs_label_has_tag(const char *tags, const char *tag)
 	return false;
 }
 
-/* Tags without the spaces around them and without repetitions. */
+/* Removes repetitions and the spaces around tags. */
 static int normalize_tags(const char *text, struct ofs_buf *out)
 {
 	char done[VALUE_MAX + 1] = "", tag[OFS_NAME_MAX + 1];
@@ -115,7 +115,7 @@ int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size
 	char text[VALUE_MAX + 1];
 	int64_t ttl;
 
-	/* A final NUL is part of the value as some programs write it. */
+	/* Some programs store a final NUL as part of the value. */
 	if (size && ((const char *)value)[size - 1] == 0)
 		size--;
 	if (size > VALUE_MAX || (size && memchr(value, 0, size)))
@@ -155,7 +155,7 @@ int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size
 	return -EINVAL;
 }
 
-/* ---- what listings need */
+/* ---- labels in memory */
 
 static const size_t texts[] = {
 	offsetof(struct ofs_label, tags),
@@ -195,7 +195,7 @@ static void leave_tree(struct ofs_label *l)
 	l->tree = NULL;
 }
 
-/* Frees what was kept of a file; NULL is allowed. */
+/* Frees the labels of a file; NULL is allowed. */
 static void forget(struct ofs_labels *labels, struct ofs_label *l)
 {
 	if (l)
@@ -263,8 +263,8 @@ char *ofs_label_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
 }
 
 /*
- * Looks at a few files, and forgets those that were removed. Done for each file that is added, this
- * keeps memory in proportion to the files there are.
+ * Checks a few files and forgets removed ones. Since this is done for each file added, memory stays
+ * in proportion to the number of existing files.
  */
 static void forget_removed(struct ofs_tree *t)
 {
@@ -297,7 +297,7 @@ struct ofs_reads ofs_label_reads(struct ofs_tree *t, uint64_t ino)
 	return reads;
 }
 
-/* All of a file's labels, from the store. */
+/* Reads all labels of a file from the store. */
 static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 {
 	OFS_FREE char *ttl = ofs_label_text(t, ino, OFS_LABEL_TTL);
@@ -321,7 +321,9 @@ static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 	return l;
 }
 
-/* Among those of its tree; the labels' lock is held. What has no name counts as in the root. */
+/*
+ * Adds the labels to those of their tree; `lock` held. Files without a name count as in the root.
+ */
 static void join_tree(struct ofs_tree *t, struct ofs_label *l)
 {
 	struct ofs_map *trees = &t->labels->trees, *tree;
@@ -338,7 +340,7 @@ static void join_tree(struct ofs_tree *t, struct ofs_label *l)
 	l->tree = tree;
 }
 
-/* All of them, if anything went to another tree since. */
+/* Sorts all labels by tree, if anything moved to another tree since the last time. */
 static void sort_by_tree(struct ofs_tree *t)
 {
 	uint64_t moves = ofs_roots_moves(t);
@@ -350,7 +352,7 @@ static void sort_by_tree(struct ofs_tree *t)
 	t->labels->sorted = moves;
 }
 
-/* Brings memory in line with the store; the labels' lock is held. */
+/* Updates memory from the store; `lock` held. */
 static void reload(struct ofs_tree *t, uint64_t ino)
 {
 	struct ofs_label *l = load(t, ino), *had = ofs_map_remove(&t->labels->files, ino);
@@ -374,7 +376,7 @@ static void reload(struct ofs_tree *t, uint64_t ino)
 		join_tree(t, l);
 }
 
-/* `l` may be NULL; the labels' lock is held. */
+/* Calls `fn`, with texts from the store where they are not kept. `l` may be NULL; `lock` held. */
 static void show(struct ofs_tree *t, const struct ofs_label *l,
 		 void (*fn)(void *arg, const struct ofs_label *l), void *arg)
 {
@@ -469,7 +471,7 @@ void ofs_labels_drop(struct ofs_tree *t, uint64_t ino)
 	pthread_mutex_unlock(&t->labels->lock);
 }
 
-/* ---- setting them */
+/* ---- setting */
 
 static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
 		       const struct ofs_buf *value, int flags)
@@ -479,7 +481,7 @@ static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kin
 	if (value->len)
 		return ofs_store_setxattr(t->store, ino, names[kind], value->data, value->len,
 					  flags);
-	/* Empty values are not stored, but the flags apply to them as well. */
+	/* Empty values are not stored, but the flags apply to them all the same. */
 	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
 		return -EINVAL;
 	if (flags & XATTR_CREATE) {
@@ -490,7 +492,7 @@ static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kin
 	return r == -ENODATA && !(flags & XATTR_REPLACE) ? 0 : r;
 }
 
-/* A value in its one form. */
+/* Parses a canonical value. */
 static int64_t label_ttl(const struct ofs_buf *normal)
 {
 	char text[32] = "";

@@ -10,7 +10,7 @@
 #include "tree/core/ref.h"
 #include "tree/core/root.h"
 
-/* The labels of what bears the mark now. */
+/* Reloads the labels of the entry that was marked. */
 static void reload(struct ofs_tree *t, uint64_t dir, const char *name)
 {
 	struct ofs_attr attr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a node is: its path, and what the path says about it. */
+/* Where a node is: its path, and what follows from the path. */
 #include "tree/core/place.h"
 
 #include "tree/core/category.h"
@@ -24,17 +24,17 @@ enum ofs_tier ofs_place_tier(const struct ofs_place *p)
 	}
 }
 
-/* What lies between the directory of its tree and a node, the node first. */
+/* A component of the path from its tree's directory to a node; the node comes first. */
 struct level {
 	uint64_t ino;
 	char name[OFS_NAME_MAX + 1];
 };
 
 struct chain {
-	struct ofs_root *root; /* the tree */
+	struct ofs_root *root;
 	struct level *levels;
 	size_t n, cap;
-	enum ofs_top top; /* OFS_TOPS: none of the four */
+	enum ofs_top top; /* OFS_TOPS: none of them */
 };
 
 static void chain_finish(struct chain *c)
@@ -51,7 +51,7 @@ static int try_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
 		r = ofs_root_of(t, ino, &c->root);
 	while (r == 0 && ino != c->root->ino) {
 		if (ino == OFS_ROOT_INO)
-			return -EAGAIN; /* it was just moved to another tree */
+			return -EAGAIN; /* it was moved to another tree just now */
 		c->levels = ofs_grow(c->levels, &c->cap, c->n + 1, sizeof(*c->levels));
 		c->levels[c->n].ino = ino;
 		r = ofs_store_name_of(t->store, ino, &ino, c->levels[c->n].name);
@@ -62,7 +62,7 @@ static int try_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
 	return r;
 }
 
-/* Adds what lies above to the chain. */
+/* Adds everything above to the chain. */
 static int chain_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
 {
 	size_t n = c->n;
@@ -80,7 +80,7 @@ static bool keeps(enum ofs_top top)
 	return top == OFS_TOP_PERSISTENT || top == OFS_TOP_ARCHIVE;
 }
 
-/* The name of what lies `depth` below the root, if it is a directory; "": it is not. */
+/* Returns the name of the directory `depth` levels below the root; "" if there is none. */
 static const char *dir_name(const struct chain *c, size_t depth, bool is_dir)
 {
 	if (c->n < depth + 1 || (c->n == depth + 1 && !is_dir))
@@ -102,8 +102,9 @@ static int is_dir(struct ofs_tree *t, uint64_t ino)
 }
 
 /*
- * The nearest mark from the node upwards. *ret_depth is 2 where what lies directly in the tier is a
- * whole task, so that the next directories are the categories; else 1. 1, 0: no mark, or -errno.
+ * Finds the nearest mark from the node upwards. *ret_depth is the depth of the category: 2 if the
+ * entry directly in the tier is a whole task, so that the directories in it are categories; else 1.
+ * Returns 1, 0 if there is no mark, or -errno.
  */
 static int nearest_mark(struct ofs_tree *t, const struct chain *c, struct ofs_origin *ret,
 			size_t *ret_depth)
@@ -132,13 +133,10 @@ static int nearest_mark(struct ofs_tree *t, const struct chain *c, struct ofs_or
 	return found;
 }
 
-/*
- * Reads category, task and origin off the names and marks; of the names only those of directories
- * above the node count.
- */
+/* Sets category, task and origin from marks and from the names of directories above the node. */
 static int place_classify(struct ofs_tree *t, const struct chain *c, struct ofs_place *p)
 {
-	size_t depth = c->top == OFS_TOP_TASKS ? 2 : 1; /* of the category below the root */
+	size_t depth = c->top == OFS_TOP_TASKS ? 2 : 1; /* depth of the category below the root */
 	const char *category = "";
 	int r = 0;
 
@@ -155,7 +153,7 @@ static int place_classify(struct ofs_tree *t, const struct chain *c, struct ofs_
 	return OFS_MIN(r, 0);
 }
 
-/* The directory that holds the entry, and then the entry by this very name. */
+/* Builds the chain of the entry by this very name in `dir`. */
 static int chain_of_entry(struct ofs_tree *t, uint64_t dir, uint64_t ino, const char *name,
 			  struct chain *c)
 {
@@ -166,7 +164,7 @@ static int chain_of_entry(struct ofs_tree *t, uint64_t dir, uint64_t ino, const 
 	return chain_walk(t, dir, c);
 }
 
-/* Of a chain that was walked with the result `r`. */
+/* Makes a place of a chain that was walked with the result `r`. */
 static int place_of_chain(struct ofs_tree *t, const struct chain *c, int r, struct ofs_place *ret)
 {
 	*ret = (struct ofs_place){ .path = OFS_BUF_INIT, .root = c->root };
@@ -211,7 +209,7 @@ bool ofs_place_keeps(struct ofs_tree *t, const struct ofs_root *root, uint64_t i
 	return chain_walk(t, ino, &c) == 0 && keeps(c.top) && (!root || c.root == root);
 }
 
-/* What an inode of the working tier is made as. */
+/* Sets *ret to the task and category of an inode in the working tier. */
 static int made_as(struct ofs_tree *t, const struct chain *c, struct ofs_origin *ret)
 {
 	OFS_FREE char *label = ofs_label_text(t, c->levels[0].ino, OFS_LABEL_CATEGORY);
@@ -242,7 +240,7 @@ int ofs_place_mark(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	ofs_store_forget(t->store, entry.ino, 1);
-	/* A new name is a new category for what lies in a directory. */
+	/* A renamed directory is a new category for its contents; a renamed file stays as it is. */
 	if (dir == newdir && !S_ISDIR(entry.mode))
 		return 0;
 	r = chain_of_entry(t, dir, entry.ino, name, &from);
@@ -290,7 +288,7 @@ bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uin
 		return true;
 	if (attr->uid == cred->uid)
 		return owner == want;
-	/* Membership of the group is asked for only where it matters. */
+	/* Group membership is only asked for if it matters. */
 	if (group != other &&
 	    (attr->gid == cred->gid || (cred->in_group && cred->in_group(cred->arg, attr->gid))))
 		return group == want;

@@ -2,7 +2,7 @@
 #include "tree/core/quota.h"
 
 struct ofs_quota {
-	uint64_t max; /* of agents that have no limit of their own */
+	uint64_t max; /* for agents that have no limit of their own */
 	struct ofs_agent_limit *limits;
 	size_t n;
 };
@@ -45,7 +45,9 @@ uint64_t ofs_quota_max(struct ofs_tree *t, const struct ofs_root *root)
 	return q->max;
 }
 
-/* The tree, and those that it lies in as far as `end`, have room for so many bytes more. */
+/*
+ * Checks whether the tree, and those around it up to but without `end`, have room for `more` bytes.
+ */
 static int check(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_root *end,
 		 uint64_t more)
 {

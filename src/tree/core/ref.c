@@ -8,11 +8,11 @@
 
 /*
  * Refs are inode numbers, scrambled and written in base 36. The scrambling is a bijection, so
- * nothing has to be stored; it makes neighbouring files look different, which keeps a language
- * model from mixing them up. A store has a seed of its own, so that a ref of another names nothing
- * here but by a chance of files in 36^8: eight characters, of which the two halves go through
- * Feistel rounds. Stores that are older than seeds have 6 characters for numbers below 36^6, and 8
- * for the rest.
+ * nothing has to be stored. It makes neighbouring files look dissimilar, which keeps a language
+ * model from confusing them. Each store has a seed of its own, so a ref of another store names a
+ * file here only by chance, one in 36^8 for each file. A ref has eight characters, whose two halves
+ * go through Feistel rounds. Stores older than seeds have 6 characters for numbers below 36^6, and
+ * 8 for the rest.
  */
 
 #define SHORT_LEN 6
@@ -44,13 +44,13 @@ static uint64_t inverse(uint64_t range)
 	return result;
 }
 
-/* The amount that a round adds to one half, made from the other; halves are below `range`. */
+/* Returns what a round adds to one half, computed from the other; halves are below `range`. */
 static uint64_t round_value(int64_t seed, uint64_t range, unsigned int number, uint64_t half)
 {
 	return ofs_checksum(&half, sizeof(half), (uint64_t)seed + number) % range;
 }
 
-/* Of a number below the square of `range`. */
+/* Scrambles a number below the square of `range`. */
 static uint64_t scramble(int64_t seed, uint64_t range, uint64_t n)
 {
 	uint64_t left = n / range, right = n % range;
@@ -120,14 +120,14 @@ ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref)
 }
 
 /*
- * ---- numbers as programs see them: those of the store tell how much is made and written in it,
+ * ---- numbers as programs see them: the store's own reveal how much is created and written in it,
  * and so what others do
  */
 
 #define MADE_RANGE (UINT64_C(1) << OFS_MADE_BITS / 2)
-#define COOKIE_RANGE (UINT64_C(1) << 31) /* so that it fits in an off_t */
+#define COOKIE_RANGE (UINT64_C(1) << 31) /* fits in an off_t */
 
-/* Turns a number into the one that is shown, or `back`. */
+/* Converts a number to the one shown, or `back`. */
 static uint64_t turn(int64_t seed, uint64_t range, uint64_t n, bool back)
 {
 	if (!seed)
@@ -135,7 +135,7 @@ static uint64_t turn(int64_t seed, uint64_t range, uint64_t n, bool back)
 	return back ? unscramble(seed, range, n) : scramble(seed, range, n);
 }
 
-/* As a ref has it, so that it tells no more than that; but that of the root stays its own. */
+/* Shows an inode number as its ref does, so that it reveals no more. The root keeps its own. */
 static uint64_t turn_ino(const struct ofs_tree *t, uint64_t ino, bool back)
 {
 	if (ino <= OFS_ROOT_INO || ino >= LONG_RANGE)
@@ -170,7 +170,7 @@ ofs_node ofs_tree_shown_node(const struct ofs_tree *t, uint64_t shown)
 	return turn_node(t, shown, true);
 }
 
-/* Each directory has positions of its own; those of what is always there tell nothing. */
+/* Each directory has positions of its own. Those of virtual entries reveal nothing and stay. */
 static uint64_t turn_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool back)
 {
 	int64_t seed = t->ref_seed ? (int64_t)ofs_checksum(&dir, sizeof(dir), (uint64_t)t->ref_seed)
@@ -191,12 +191,12 @@ uint64_t ofs_tree_shown_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t 
 	return turn_cookie(t, dir, shown, true);
 }
 
-/* ---- files that were found by their refs */
+/* ---- files found by their refs */
 
 struct ofs_refs {
-	/* Held while the store forgets an inode, so that no reference to it is taken in between. */
+	/* Held while the store forgets an inode, so that nobody takes a reference meanwhile. */
 	pthread_mutex_t lock;
-	struct ofs_map found; /* inode -> anything; lock */
+	struct ofs_map found; /* inode -> any value; guarded by `lock` */
 };
 
 struct ofs_refs *ofs_refs_create(void)
@@ -223,7 +223,7 @@ void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n)
 		ofs_map_remove(&t->refs->found, ino);
 }
 
-/* In `root`, and in the trees that it is in. */
+/* Releases the ref in `root` and in the trees around it. */
 static void release_ref(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino)
 {
 	char ref[OFS_REF_SIZE];
@@ -298,7 +298,7 @@ int ofs_ref_lookup(struct ofs_tree *t, const struct ofs_root *root, const char *
 	ofs_node ino = ofs_ref_parse(t, name);
 	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
-	/* Nobody knows any more whether other users could have found the removed file. */
+	/* It is no longer known whether other users could have found the removed file. */
 	if (r == -ENOENT && ofs_root_is_owner(t, root, cred) && has_expired(t, root, ino))
 		return -EKEYEXPIRED;
 	if (r < 0)
@@ -309,7 +309,10 @@ int ofs_ref_lookup(struct ofs_tree *t, const struct ofs_root *root, const char *
 	return r;
 }
 
-/* When the file loses its last name meanwhile, either we see that or ofs_ref_left() sees us. */
+/*
+ * If the file loses its last name meanwhile, either this function sees that or ofs_ref_left() sees
+ * the entry in `found`.
+ */
 int ofs_ref_lookup_name(struct ofs_tree *t, const struct ofs_root *root, const char *name,
 			const struct ofs_cred *cred, struct ofs_attr *ret)
 {

@@ -6,9 +6,9 @@
 #include "replica/follower.h"
 #include "replica/replicator.h"
 
-#define LAST_WORDS (20 * OFS_NS_PER_S) /* of a mount that ends, for what is not sent yet */
+#define LAST_WORDS (20 * OFS_NS_PER_S) /* for sending the rest when a mount ends */
 
-#define FOLLOWER_MAX (UINT64_C(4) << 30) /* of packs on this disk, where nothing else is said */
+#define FOLLOWER_MAX (UINT64_C(4) << 30) /* default for the bytes of packs on this disk */
 
 struct ofs_replicate {
 	struct ofs_remote_access remote;

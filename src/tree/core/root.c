@@ -14,16 +14,16 @@ static const char *const top_names[OFS_TOPS] = { "cache", "tasks", "persistent",
 
 struct ofs_roots {
 	/*
-	 * Guards the rest; the store is not called under it. Trees are never freed before the end:
-	 * a call may still be at work in one that was removed.
+	 * Guards the rest. The store is not called under it. Trees are freed only at the end, since
+	 * a call may still be using one that was removed.
 	 */
 	pthread_rwlock_t lock;
-	struct ofs_map by_dir; /* -> struct ofs_root */
+	struct ofs_map by_dir; /* directory -> struct ofs_root */
 	struct ofs_map by_agents; /* the directory agents/ of a tree -> struct ofs_root */
 	struct ofs_root **all;
 	_Atomic size_t n;
 	size_t cap;
-	_Atomic uint64_t moves; /* from one tree to another */
+	_Atomic uint64_t moves; /* number of moves from one tree to another */
 };
 
 bool ofs_roots_are_many(struct ofs_tree *t)
@@ -84,7 +84,7 @@ void ofs_tree_touch(struct ofs_tree *t, uint64_t ino)
 	ofs_changes_touch(root->changes, t);
 }
 
-/* A tree that has just gone: what is left of it belongs to nobody. */
+/* Anything left in a tree that has just been removed counts as in the store's own. */
 struct ofs_root *ofs_root_of_attr(struct ofs_tree *t, const struct ofs_attr *attr)
 {
 	struct ofs_root *root = ofs_root_at(t, attr->region);
@@ -142,7 +142,7 @@ bool ofs_root_is_owner(struct ofs_tree *t, const struct ofs_root *root, const st
 	       dir.uid == cred->uid;
 }
 
-/* ---- making them */
+/* ---- creation */
 
 static struct ofs_root *new_root(struct ofs_roots *r, uint64_t ino, struct ofs_root *above)
 {
@@ -156,7 +156,7 @@ static struct ofs_root *new_root(struct ofs_roots *r, uint64_t ino, struct ofs_r
 	return root;
 }
 
-/* The directories of a tree are ordinary directories of the store, made when they are missing. */
+/* Creates missing top directories. They are ordinary directories of the store. */
 static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t gid, mode_t mode)
 {
 	struct ofs_create dir = { .mode = S_IFDIR | mode, .uid = uid, .gid = gid };
@@ -167,16 +167,16 @@ static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t
 		r = ofs_store_lookup(t->store, root->ino, top_names[i], &attr);
 		if (r == -ENOENT)
 			r = ofs_store_create(t->store, root->ino, top_names[i], &dir, &attr);
-		/* A store that is only read may be from before there were agents. */
+		/* A read-only store may be older than agents. */
 		if (r == -EROFS && i == OFS_TOP_AGENTS)
 			return 0;
 		if (r == 0)
 			ofs_store_forget(t->store, attr.ino, 1);
-		/* So may one with a file of that name: it is kept. */
+		/* It may also have a file of that name, which is kept. */
 		if (r == 0 && !S_ISDIR(attr.mode) && i == OFS_TOP_AGENTS && !root->above) {
 			ofs_log(LOG_WARNING,
-				"a file is called 'agents': there can be trees of "
-				"agents once it is renamed and the store is mounted again");
+				"the file 'agents' is in the way of trees of agents: rename "
+				"it and mount the store again");
 			return 0;
 		}
 		if (r == 0 && !S_ISDIR(attr.mode))
@@ -188,7 +188,7 @@ static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t
 	return r;
 }
 
-/* An agent's. */
+/* Enters an agent's tree into the maps. */
 static void enter(struct ofs_tree *t, struct ofs_root *root)
 {
 	struct ofs_roots *r = t->roots;
@@ -216,7 +216,7 @@ int ofs_root_add(struct ofs_tree *t, struct ofs_root *above, const struct ofs_at
 	return r;
 }
 
-/* The trees in agents/ of one, and those in these. */
+/* Loads the trees in agents/ of one, recursively. */
 static int load_agents(struct ofs_tree *t, struct ofs_root *above)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list dirs = { 0 };
@@ -232,8 +232,8 @@ static int load_agents(struct ofs_tree *t, struct ofs_root *above)
 		if (r == 0)
 			r = load_agents(t, ofs_root_at(t, dir.ino));
 		/*
-		 * In a store from before, where it has a file by the name of a tree's directory, or
-		 * in one that is only read, where it is not complete.
+		 * An old store may have a file with the name of a top directory, and a read-only
+		 * one may lack a top directory.
 		 */
 		if (r == -ENOTDIR || r == -EROFS)
 			r = 0;
@@ -271,7 +271,7 @@ void ofs_roots_destroy(struct ofs_roots *r)
 	free(r);
 }
 
-/* ---- removing them */
+/* ---- removal */
 
 int ofs_root_clear(struct ofs_tree *t, uint64_t dir)
 {
@@ -317,9 +317,9 @@ void ofs_root_remove(struct ofs_tree *t, struct ofs_root *root)
 	ofs_store_remove_region(t->store, root->ino);
 }
 
-/* ---- where another host makes and removes them */
+/* ---- trees that another host makes and removes */
 
-/* The directory in a tree's own; 0: there is none. */
+/* Returns the top directory of the tree at `dir`; 0 if there is none. */
 static uint64_t find_top(struct ofs_tree *t, uint64_t dir, int top)
 {
 	struct ofs_attr attr;
@@ -351,7 +351,7 @@ bool ofs_root_look(struct ofs_tree *t, struct ofs_root *root)
 	return true;
 }
 
-/* A directory in agents/ becomes a tree once it has what one has. */
+/* Makes a directory in agents/ a tree once it has all top directories. */
 static int find_tree(struct ofs_tree *t, struct ofs_root *above, uint64_t dir)
 {
 	struct ofs_attr attr;
@@ -400,7 +400,7 @@ struct ofs_root *ofs_roots_follow(struct ofs_tree *t, uint64_t dir, uint64_t ino
 	return NULL;
 }
 
-/* ---- looking at them */
+/* ---- names and iteration */
 
 static int append_names(struct ofs_tree *t, const struct ofs_root *root,
 			const struct ofs_root *from, bool path, struct ofs_buf *out)
@@ -440,7 +440,7 @@ int ofs_root_each(struct ofs_tree *t, struct ofs_root *root,
 {
 	int r = 0;
 
-	/* A tree comes after the one that it is in. */
+	/* A tree comes after the one that contains it. */
 	for (size_t i = 0; r == 0; i++) {
 		struct ofs_root *next = NULL;
 

@@ -8,7 +8,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Reads a number; false when there is none or it does not fit. */
+/* Reads a number. Returns false if there is none or it does not fit. */
 static bool read_number(const char **p, uint64_t *ret)
 {
 	uint64_t n = 0;
@@ -23,7 +23,7 @@ static bool read_number(const char **p, uint64_t *ret)
 	return true;
 }
 
-/* "A-B", "A-" (where `open`) and "A"; the second number may be led by `mark`. */
+/* Reads "A", "A-B" or, if `open`, "A-". `mark` may precede the second number. */
 static bool read_range(const char *p, char mark, bool open, uint64_t *ret_first, uint64_t *ret_last)
 {
 	if (!read_number(&p, ret_first))
@@ -66,7 +66,7 @@ static int parse_last(const char *text, struct ofs_slice_spec *ret)
 	return read_number(&text, &ret->first) && !*text && ret->first ? 0 : -EINVAL;
 }
 
-/* The part after a colon. */
+/* Parses the part after a colon. */
 static int parse_colon(const char *text, struct ofs_slice_spec *ret)
 {
 	if (text[0] == 'b' && is_digit(text[1]))
@@ -82,7 +82,7 @@ static int parse_colon(const char *text, struct ofs_slice_spec *ret)
 	return 0;
 }
 
-/* The offset of the last "#L<digit>" or "@L<digit>" after the first character; 0: there is none. */
+/* Returns the offset of the last "#L<digit>" or "@L<digit>" after the first character; else 0. */
 static size_t find_mark(const char *name)
 {
 	for (size_t i = strlen(name); i-- > 1;)
@@ -98,7 +98,7 @@ int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *r
 	size_t mark = find_mark(name), at = colon ? (size_t)(colon - name) : 0;
 	int r = -ENOENT;
 
-	/* The base may have colons of its own, so the last suffix counts. */
+	/* The base may contain colons, so the last suffix counts. */
 	if (at > mark)
 		r = parse_colon(name + at + 1, ret);
 	if (r == -ENOENT) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes as stat(2) gives them. */
+/* Attributes in the form of stat(2). */
 #include "tree/core/stat.h"
 
 #include "base/clock.h"
@@ -54,7 +54,7 @@ void ofs_stat_make_up(struct ofs_tree *t, const struct ofs_root *root, ofs_node 
 		.mode = mode,
 		.uid = dir.uid,
 		.gid = dir.gid,
-		.nlink = 1, /* of a directory: those in it are not counted */
+		.nlink = 1, /* of a directory: subdirectories are not counted */
 		.atime = dir.btime,
 		.mtime = dir.btime,
 		.ctime = dir.btime,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes as stat(2) gives them. */
+/* Attributes in the form of stat(2). */
 #pragma once
 
 #include "tree/core/root.h"
@@ -7,6 +7,6 @@
 void ofs_stat_fill(const struct ofs_attr *attr, struct stat *ret);
 void ofs_stat_fill_entry(const struct ofs_attr *attr, bool keep_name, struct ofs_entry *ret);
 
-/* Those of a virtual node: `mode` with type; it has the tree's owner and age. */
+/* Fills in a virtual node, which has the owner and age of its tree. `mode` includes the type. */
 void ofs_stat_make_up(struct ofs_tree *t, const struct ofs_root *root, ofs_node node, uint32_t mode,
 		      struct ofs_attr *ret);

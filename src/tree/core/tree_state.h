@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The state of an open tree, shared by the folders of src/tree. A node below OFS_VIRTUAL is an
- * inode of the store; the others are virtual: nodes that are always there (virtual/fixed.c), links,
- * which are nothing but their number (virtual/view.c), and nodes that a lookup makes and whose
- * references are counted (virtual/made.c).
+ * inode of the store. The others are virtual: fixed nodes, which always exist (virtual/fixed.c);
+ * links, which are nothing but their number (virtual/view.c); and nodes that a lookup makes and
+ * whose references are counted (virtual/made.c).
  *
- * Each part keeps its fields, and the lock that guards them, in a struct of its own. No lock of the
- * tree is held while the store is called except those of refs, labels, views, step references and
- * texts that are kept (virtual/made.h), and the one under which the indexer works; these come
+ * Each part keeps its fields, and the lock that guards them, in a struct of its own. The tree's
+ * locks are not held while the store is called, except those of refs, labels, views, step
+ * references and kept texts (virtual/made.h), and the one under which the indexer works. These come
  * before the store's.
  */
 #pragma once
@@ -20,8 +20,8 @@
 
 #define OFS_VIRTUAL (UINT64_C(1) << 62)
 /*
- * Nodes that are always there, in each tree: these numbers are those of the tree at the store's
- * root, and kinds of nodes in others (ofs_root_node()).
+ * The fixed nodes of a tree. For the tree at the store's root these are their numbers; for others
+ * they are kinds of nodes, from which ofs_root_node() makes the numbers.
  */
 #define OFS_NODE_REFS (OFS_VIRTUAL | 1)
 #define OFS_NODE_README (OFS_VIRTUAL | 2)
@@ -35,19 +35,16 @@
 #define OFS_NODE_SEARCH (OFS_VIRTUAL | 8)
 #define OFS_NODE_LIST (OFS_VIRTUAL | 11) /* .offload/list/ */
 #define OFS_NODE_VIEW(kind) (OFS_VIRTUAL | (16 + (ofs_node)(kind)))
-/* A link in views/ to the inode below; with FAR it is one directory further down. */
+/* A link in views/ to the inode in the low bits; with FAR it lies one directory further down. */
 #define OFS_NODE_LINK (OFS_VIRTUAL | UINT64_C(1) << 60)
 #define OFS_NODE_FAR (UINT64_C(1) << 59)
-#define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* and a hash below, */
-#define OFS_MADE_BITS 60 /* of so many bits */
+#define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* with a hash in the low bits, */
+#define OFS_MADE_BITS 60 /* this many of them */
 
-/*
- * The virtual directories of a tree's own, which its link count includes: refs, views, search,
- * .offload.
- */
+/* Virtual directories of a tree, which its link count includes: refs, views, search, .offload. */
 #define OFS_ROOT_VIRTUAL_DIRS 4
 
-/* Positions of virtual entries in readdir; the store's start at OFS_COOKIE_MIN. */
+/* Positions of virtual entries in readdir. The store's start at OFS_COOKIE_MIN. */
 enum {
 	OFS_COOKIE_DOT = 1,
 	OFS_COOKIE_DOTDOT,
@@ -63,7 +60,7 @@ enum ofs_top {
 	OFS_TOPS
 };
 
-/* Operations as they are counted. */
+/* Operations as metrics count them. */
 enum ofs_tree_op {
 	OFS_TREE_LOOKUP,
 	OFS_TREE_GETATTR,
@@ -89,49 +86,49 @@ struct ofs_tree {
 	/* Constant once the tree is open. */
 	struct ofs_store *store;
 	struct ofs_tree_events events;
-	char *mountpoint; /* NULL: none */
-	char *config; /* the text of .offload/config.ini */
-	struct ofs_tree_recap recap; /* makes context.md; without a function there is none */
-	int64_t ref_seed; /* of the store */
-	bool hide_working; /* from who lists the root */
+	char *mountpoint; /* NULL: not mounted */
+	char *config; /* the text of .offload/config.ini; NULL: empty */
+	struct ofs_tree_recap recap; /* writes context.md; without a function there is none */
+	int64_t ref_seed; /* of the store; 0: it has none */
+	bool hide_working; /* when the root is listed */
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;
 	uint32_t search_ms;
 	struct ofs_root *root; /* the tree at the store's root */
-	uid_t uid; /* who owns virtual nodes */
+	uid_t uid; /* the owner of virtual nodes */
 	gid_t gid;
-	int64_t created; /* the store's time, and theirs */
-	int64_t opened; /* monotonic */
-	int64_t grace; /* how long what is evictable stays, where there is room */
-	int64_t task_idle; /* how long a task is live after its last use */
-	bool background; /* the store is served */
-	bool follow; /* another host changes it, and nothing is changed here */
-	bool shared; /* other users come in */
-	/* A label was set or removed; `ttl` is the new time to live where it is OFS_LABEL_TTL. */
+	int64_t created; /* creation time of the store and of virtual nodes */
+	int64_t opened; /* monotonic clock */
+	int64_t grace; /* nanoseconds for which evictable files stay while there is room */
+	int64_t task_idle; /* nanoseconds for which a task stays live after its last use */
+	bool background; /* a daemon serves the store */
+	bool follow; /* another host changes the store; nothing is changed here */
+	bool shared; /* other users have access */
+	/* A label was set or removed; `ttl` is the new lifetime if it is OFS_LABEL_TTL. */
 	void (*labelled)(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, int64_t ttl);
 
 	/* Something was renamed. */
 	void (*moved)(struct ofs_tree *t, const struct ofs_move *m);
 
-	/* Each the business of the file of that name. */
+	/* Each belongs to the file of its name. */
 	struct ofs_audit *audit;
 	struct ofs_categories *categories;
 	struct ofs_roots *roots;
-	struct ofs_quota *quota; /* NULL: nothing is limited */
+	struct ofs_quota *quota; /* NULL: no limits */
 	struct ofs_labels *labels;
 	struct ofs_refs *refs;
 	struct ofs_gc *gc;
 	struct ofs_task_activity *task_activity;
-	struct ofs_promoter *promoter; /* NULL: there is no rule */
+	struct ofs_promoter *promoter; /* NULL: no rule */
 	struct ofs_indexer *indexer;
-	struct ofs_meaning *meaning; /* NULL: there is no model */
+	struct ofs_meaning *meaning; /* NULL: no model */
 	struct ofs_made_nodes *made;
 	struct ofs_inventories *inventories;
 	struct ofs_verify_job *verify_job;
-	struct ofs_replicate *replicate; /* NULL: no remote is named */
+	struct ofs_replicate *replicate; /* NULL: no remote */
 	struct ofs_views *views;
 
-	_Atomic int64_t touches; /* changes that any view may show (core/changes.h) */
+	_Atomic int64_t touches; /* number of changes that any view may show (core/changes.h) */
 	_Atomic uint64_t ops[OFS_TREE_OPS];
 	_Atomic uint64_t bytes_read, bytes_written;
 };

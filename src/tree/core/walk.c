@@ -3,13 +3,13 @@
 
 #include "base/u64_list.h"
 
-#define PORTION 1024 /* entries of a directory that are read while the store is locked */
+#define PORTION 1024 /* entries of a directory that are read under the store's lock at once */
 
 struct reading {
 	ofs_walk_entry_fn fn;
 	void *arg;
-	uint64_t cookie; /* of the last entry that was read */
-	unsigned int left; /* of the portion */
+	uint64_t cookie; /* of the last entry read */
+	unsigned int left; /* entries left in the portion */
 	int error;
 };
 
@@ -45,7 +45,7 @@ struct walk {
 	void *arg;
 	struct ofs_u64_list dirs; /* still to be read */
 	bool deep;
-	const struct ofs_root *root; /* what is read is its directory; NULL: another one */
+	const struct ofs_root *root; /* the tree whose own directory is being read; NULL: none */
 };
 
 static int walk_entry(void *arg, const char *name, const struct ofs_attr *attr)
@@ -70,7 +70,7 @@ int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, 
 		dir = w.dirs.at[--w.dirs.n];
 		w.root = ofs_root_at(t, dir);
 		r = ofs_walk_entries(t, dir, walk_entry, &w);
-		/* Removed meanwhile: then nothing is in it. */
+		/* It was removed meanwhile, so it is empty. */
 		if (r == -ENOENT || r == -ENOTDIR)
 			r = 0;
 	}

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A run of garbage collection: finding the files that may go. */
+/* A run of garbage collection: finding the files to remove. */
 #include "tree/expiry/collect_run.h"
 
 #include "base/thread.h"
 #include "tree/expiry/tier_scan.h"
 
-#define MANY 4096 /* files, after which caches are trimmed */
-#define EMPTY_FOR (24 * 3600 * OFS_NS_PER_S) /* before a directory goes */
+#define MANY 4096 /* files after which caches are trimmed */
+#define EMPTY_FOR (24 * 3600 * OFS_NS_PER_S) /* for this long before a directory is removed */
 
-/* What one agent asks for is no look at everything. */
+/* A run that one agent asked for does not look at everything. */
 static bool is_partial(const struct ofs_collect_run *run)
 {
 	return run->request && run->request->root->above;
 }
 
-/* What stays leaves room in the report for what goes. */
+/* Files that stay take up at most half of the report, which leaves room for those removed. */
 static void tell_kept(struct ofs_collect_run *run, const struct ofs_attr *file, const char *action,
 		      const struct ofs_facts *facts, int64_t at)
 {
@@ -22,7 +22,7 @@ static void tell_kept(struct ofs_collect_run *run, const struct ofs_attr *file, 
 		ofs_collect_tell(run, file, action, facts, at);
 }
 
-/* ---- finding what may go */
+/* ---- looking at files */
 
 /* Puts a file on probation, or notes that it still is. */
 static void try_file(struct ofs_collect_run *run, uint64_t ino, const struct ofs_facts *facts)
@@ -59,7 +59,7 @@ static void want_next(struct ofs_collect_run *run, int64_t at)
 		run->next = at;
 }
 
-/* A file can go then. */
+/* Notes when a file can be removed. */
 static void note_due(struct ofs_collect_run *run, int64_t at)
 {
 	want_next(run, at);
@@ -67,7 +67,7 @@ static void note_due(struct ofs_collect_run *run, int64_t at)
 		run->due = at;
 }
 
-/* What becomes of the file without being used, if that is nothing for now. */
+/* Notes when a file that stays for now is due next, if it is not used. */
 static void await(struct ofs_collect_run *run, const struct ofs_facts *facts, int64_t at)
 {
 	int64_t pressable = ofs_verdict_pressable(facts);
@@ -78,7 +78,7 @@ static void await(struct ofs_collect_run *run, const struct ofs_facts *facts, in
 		run->pressable = OFS_MIN(run->pressable, OFS_MAX(at, pressable));
 }
 
-/* The kernel lets go of the file, so that later uses are seen, now or when that must be. */
+/* Asks the kernel to release the file if uses must be seen from now on; else notes when. */
 static void release_in_time(struct ofs_collect_run *run, const struct ofs_attr *file,
 			    const struct ofs_facts *facts)
 {
@@ -92,7 +92,7 @@ static void release_in_time(struct ofs_collect_run *run, const struct ofs_attr *
 		want_next(run, hidden);
 }
 
-/* Carries out the verdict on a file as far as it goes without removing it; returns it. */
+/* Carries out the verdict on a file, short of removing it; returns the verdict. */
 static enum ofs_verdict act(struct ofs_collect_run *run, const struct ofs_attr *file,
 			    const struct ofs_facts *facts)
 {
@@ -141,7 +141,7 @@ static enum ofs_verdict act(struct ofs_collect_run *run, const struct ofs_attr *
 	return v;
 }
 
-/* Adds the file to what there is. */
+/* Adds the file to the totals. */
 static void count_file(struct ofs_collect_run *run, const struct ofs_attr *file,
 		       const struct ofs_facts *facts, enum ofs_verdict v)
 {
@@ -205,7 +205,7 @@ static int on_empty(void *arg, const struct ofs_attr *dir, const struct ofs_life
 	return 0;
 }
 
-/* ---- want of room */
+/* ---- shortage of room */
 
 static int compare_leaves(const void *a, const void *b)
 {
@@ -216,7 +216,7 @@ static int compare_leaves(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-/* The look at the file counted it otherwise. */
+/* Takes back how act() has counted the file. */
 static void uncount(struct ofs_collect_run *run, const struct ofs_attr *file,
 		    const struct ofs_facts *facts)
 {
@@ -232,7 +232,7 @@ static void uncount(struct ofs_collect_run *run, const struct ofs_attr *file,
 	}
 }
 
-/* Puts the file on probation, or among those that go, if it may go. */
+/* Puts the file on probation or among the candidates, if it may be removed. */
 static int take_leaf(struct ofs_collect_run *run, struct ofs_collect_leaf *leaf,
 		     enum ofs_shortage shortage)
 {
@@ -256,7 +256,7 @@ static int take_leaf(struct ofs_collect_run *run, struct ofs_collect_leaf *leaf,
 	return 0;
 }
 
-/* Takes the files that were used longest ago until `want` bytes are going. */
+/* Takes the least recently used files until `want` bytes are going. */
 static int take_leaves(struct ofs_collect_run *run, enum ofs_shortage shortage, uint64_t want)
 {
 	int r = 0;
@@ -268,7 +268,7 @@ static int take_leaves(struct ofs_collect_run *run, enum ofs_shortage shortage, 
 		if (r == 0 && !leaf->taken && (leaf->evictable || shortage == OFS_SHORTAGE_MAX))
 			r = take_leaf(run, leaf, shortage);
 	}
-	/* It is looked at again, as what goes may free less than it occupies. */
+	/* Look again, as removing files may free less than they occupy. */
 	if (run->going && want)
 		want_next(run, ofs_store_age(run->tree->store) + OFS_PROBATION_SURPLUS);
 	if (run->going < want && shortage != OFS_SHORTAGE_MAX)
@@ -276,7 +276,7 @@ static int take_leaves(struct ofs_collect_run *run, enum ofs_shortage shortage, 
 	return r;
 }
 
-/* What is evictable goes first. */
+/* Evictable files go first. */
 static int make_room(struct ofs_collect_run *run)
 {
 	uint64_t wants[OFS_SHORTAGES];
@@ -299,7 +299,7 @@ static int make_room(struct ofs_collect_run *run)
 
 /* ---- the run */
 
-/* Ends the probation of files that this run did not meet as due. */
+/* Ends the probation of files that were not due in this run. */
 static void end_trials(struct ofs_collector *c)
 {
 	struct ofs_map kept = OFS_MAP_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A run of garbage collection: removing what may go, and promoting what is to be kept. */
+/* A run of garbage collection: removing files, and promoting those that are to be kept. */
 #include "tree/expiry/collect_run.h"
 
 #include "base/log.h"
@@ -11,14 +11,14 @@
 #include "tree/expiry/promote.h"
 #include "tree/expiry/tombstone_report.h"
 
-#define ROUND (20 * OFS_NS_PER_MS) /* between two tries, for the kernel to let go */
+#define ROUND (20 * OFS_NS_PER_MS) /* between two tries, for the kernel to release files */
 #define ROUNDS 50
 #define TRIES 8 /* in a row, when files are moved meanwhile */
 
 struct check {
 	struct ofs_collect_run *run;
 	const struct ofs_attr *file;
-	const struct ofs_facts *facts; /* by one of its names */
+	const struct ofs_facts *facts; /* as seen by one of its names */
 	bool stays;
 };
 
@@ -46,7 +46,7 @@ static int check_name(void *arg, uint64_t dir, const char *name)
 	return 0;
 }
 
-/* A file with several names stays (-EXDEV) if one of them keeps it. */
+/* Returns -EXDEV if one of the names of a file keeps it. */
 static int check_names(struct ofs_collect_run *run, const struct ofs_attr *file,
 		       const struct ofs_facts *facts)
 {
@@ -112,8 +112,8 @@ static int expire(struct ofs_collect_run *run, const struct ofs_attr *file,
 }
 
 /*
- * Moves a file to persistent/. -EAGAIN: something was moved meanwhile, or it was used. What cannot
- * be promoted stays (-EXDEV).
+ * Moves a file to persistent/. -EAGAIN: something was moved or the file was used meanwhile; -EXDEV:
+ * it cannot be promoted, and stays.
  */
 static int promote(struct ofs_collect_run *run, const struct ofs_attr *file,
 		   const struct ofs_facts *facts, uint64_t moves)
@@ -132,7 +132,7 @@ static int promote(struct ofs_collect_run *run, const struct ofs_attr *file,
 	if (r == -EAGAIN || r == -ENOENT)
 		return r;
 	if (r < 0) {
-		ofs_log(LOG_WARNING, "cannot promote '%s', which stays: %s",
+		ofs_log(LOG_WARNING, "cannot promote '%s', which stays where it is: %s",
 			(const char *)was.path.data, strerror(-r));
 		return -EXDEV;
 	}
@@ -149,7 +149,8 @@ static int promote(struct ofs_collect_run *run, const struct ofs_attr *file,
 }
 
 /*
- * -EBUSY: the file is held; -EAGAIN: something was moved meanwhile; -EXDEV: it stays after all.
+ * Removes or promotes a file. -EBUSY: it is held; -EAGAIN: something was moved meanwhile; -EXDEV:
+ * it stays after all.
  */
 static int try_candidate(struct ofs_collect_run *run, const struct ofs_collect_candidate *cand)
 {
@@ -172,7 +173,7 @@ static int try_candidate(struct ofs_collect_run *run, const struct ofs_collect_c
 	r = ofs_verdict_is_removal(v) ? check_names(run, &file, &facts) : -EXDEV;
 	if (r < 0)
 		return r;
-	/* Reported first, while the file still has a path. */
+	/* Report it first, while the file still has a path. */
 	told = ofs_collect_tell(run, &file, "remove", &facts, 0);
 	r = run->dry ? 0 : expire(run, &file, &facts, v, moves);
 	if (r == 0)
@@ -208,7 +209,7 @@ static void tell_touched(struct ofs_collect_run *run)
 	run->touched = (struct ofs_map)OFS_MAP_INIT;
 }
 
-/* Removes one file. 1: try again later; 0: done; or -errno. */
+/* Removes one file. Returns 1 to try again later, 0 if done, or -errno. */
 static int settle_candidate(struct ofs_collect_run *run, struct ofs_collect_candidate *cand,
 			    bool first)
 {
@@ -223,7 +224,7 @@ static int settle_candidate(struct ofs_collect_run *run, struct ofs_collect_cand
 	return r == -ENOENT || r == -EXDEV ? 0 : r;
 }
 
-/* Removes the files that nobody holds; returns how many are left. */
+/* Removes the files that nobody holds. Returns how many are left, or -errno. */
 static int remove_round(struct ofs_collect_run *run, bool first)
 {
 	int left = 0, r = 0;
@@ -236,7 +237,7 @@ static int remove_round(struct ofs_collect_run *run, bool first)
 		if (r == 0 && n++ % OFS_COLLECT_BATCH == 0) {
 			tell_touched(run);
 			ofs_collect_pause(OFS_COLLECT_BREATH);
-			/* Steps that were written meanwhile count. */
+			/* Steps written meanwhile count. */
 			r = ofs_collector_refresh_steps(run->c);
 		}
 		if (r == 0)
@@ -274,7 +275,7 @@ int ofs_collect_remove_files(struct ofs_collect_run *run)
 	return OFS_MIN(busy, 0);
 }
 
-/* Adds the directories below `dir`, those within others first, and then `dir`. */
+/* Adds the directories below `dir`, inner ones first, and then `dir`. */
 static int add_dirs(struct ofs_collect_run *run, uint64_t dir)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list found = { 0 };
@@ -294,7 +295,10 @@ static int add_dirs(struct ofs_collect_run *run, uint64_t dir)
 	return r;
 }
 
-/* The directory of a task, or of an agent, which goes otherwise (ofs_tree_rmdir()). */
+/*
+ * Adds the directory of an ended task, or those in the tree of an ended agent. The agent's own is
+ * removed in another way (ofs_tree_rmdir()).
+ */
 static int add_ended(struct ofs_collect_run *run, uint64_t dir)
 {
 	const struct ofs_root *root = ofs_root_at(run->tree, dir);
@@ -311,7 +315,7 @@ static int add_ended(struct ofs_collect_run *run, uint64_t dir)
 	return r;
 }
 
-/* It may have been moved to a place where it stays. To ask takes time with its depth. */
+/* False if the directory was moved to where it stays. Checking takes time with its depth. */
 static bool may_go(struct ofs_collect_run *run, const struct ofs_attr *dir)
 {
 	struct ofs_lifetime_place place;
@@ -322,7 +326,7 @@ static bool may_go(struct ofs_collect_run *run, const struct ofs_attr *dir)
 	       (!place.task || place.ended.age);
 }
 
-/* Removes the directories that are empty; returns how many somebody holds. */
+/* Removes the empty directories. Returns how many of them are held. */
 static int rmdir_round(struct ofs_collect_run *run)
 {
 	struct ofs_attr dir;

@@ -46,7 +46,7 @@ int ofs_collect_facts(struct ofs_collect_run *run, const struct ofs_attr *file,
 		ret->drop = run->request->drop_all;
 		ret->wanted = ofs_promote_wants(run->tree, file->ino, true);
 	}
-	/* The steps of the task that would end keep nothing. */
+	/* The steps of the task treated as ended keep nothing. */
 	if (ret->step && ofs_lifetime_place_of(run->tree, ret->step, &step) == 0 &&
 	    ofs_collect_is_asked_for(run, &step))
 		ret->step = 0;

@@ -95,7 +95,7 @@ int64_t ofs_collector_due(struct ofs_collector *c)
 	return c->totals.due;
 }
 
-/* ---- the facts about a file */
+/* ---- facts about a file */
 
 int ofs_collector_refresh_steps(struct ofs_collector *c)
 {
@@ -126,8 +126,8 @@ static uint64_t find_step(struct ofs_collector *c, const struct ofs_root *root, 
 }
 
 /*
- * Since when the file is on probation, 0: it is not. Nobody uses the files of a tree that is not
- * served, so there every probation is over.
+ * Returns since when the file is on probation; 0: it is not. In a tree that is not served nobody
+ * uses the files, so every probation is over.
  */
 static int64_t find_trial(struct ofs_collector *c, uint64_t ino, int64_t used,
 			  enum ofs_shortage *ret)
@@ -160,7 +160,7 @@ int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 	return 0;
 }
 
-/* The verdict on a file as it is now. */
+/* Decides on a file as it is now. */
 static int judge(struct ofs_collector *c, const struct ofs_attr *file,
 		 const struct ofs_lifetime_place *place, struct ofs_facts *facts,
 		 enum ofs_verdict *ret, int64_t *ret_at)
@@ -211,7 +211,7 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 
 /* ---- reports */
 
-/* A path in the tree `in` as the tree that asks has it; allocated. */
+/* Returns a path in the tree `in` as the requesting tree sees it, allocated. */
 static char *path_for(struct ofs_collector *c, const struct ofs_root *in, const char *path)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf full = OFS_BUF_INIT;
@@ -221,7 +221,7 @@ static char *path_for(struct ofs_collector *c, const struct ofs_root *in, const 
 	return ofs_text_readable(ofs_buf_str(&full));
 }
 
-/* Completes an item of a file in the tree `in` and adds it; true. Takes the bytes of `why`. */
+/* Completes the item of a file in the tree `in` and adds it; true. Takes the bytes of `why`. */
 static bool add_item(struct ofs_collector *c, const struct ofs_root *in,
 		     struct ofs_collect_item item, struct ofs_buf *why, const char *path,
 		     const char *to)

@@ -14,13 +14,13 @@
 
 #define OFS_COLLECT_ITEMS_MAX 10000 /* files that a report lists */
 
-/* A file that is on probation. */
+/* A file on probation. */
 struct ofs_trial {
 	uint64_t ino;
-	int64_t used; /* last use when the probation started: a later one ends it */
+	int64_t used; /* last use when the probation started; a later one ends it */
 	int64_t since;
-	enum ofs_shortage shortage; /* why it would go before its grace is over */
-	uint64_t run; /* the last run that met it */
+	enum ofs_shortage shortage; /* why it would be removed before its grace is over */
+	uint64_t run; /* last run in which it was due */
 };
 
 struct ofs_collect_item {
@@ -29,12 +29,12 @@ struct ofs_collect_item {
 	uint64_t size;
 	const char *action;
 	char *why;
-	char *to; /* of what is promoted: where; NULL: none */
+	char *to; /* the path it is promoted to; NULL: none */
 	int64_t at; /* wall clock; 0: none */
 };
 
 struct ofs_collect_counts {
-	uint64_t total; /* files there were at the last look */
+	uint64_t total; /* number of files in the last run */
 	uint64_t looked;
 	uint64_t removed, removed_bytes, freed_bytes;
 	uint64_t evictable, evictable_bytes;
@@ -43,11 +43,11 @@ struct ofs_collect_counts {
 };
 
 struct ofs_collect_totals {
-	uint64_t expired, ended, surplus, pressed; /* removed since the store was opened */
+	uint64_t expired, ended, surplus, pressed; /* files removed since the store was opened */
 	uint64_t freed;
-	uint64_t files, bytes, stored; /* of the working tier, at the last look */
-	uint64_t evictable, evictable_stored; /* of that */
-	int64_t due; /* when the next file can go, age clock, as of then; OFS_TTL_NEVER: none */
+	uint64_t files, bytes, stored; /* of the working tier, in the last run */
+	uint64_t evictable, evictable_stored; /* part of that */
+	int64_t due; /* when the next file can be removed, by the age clock; OFS_TTL_NEVER: none */
 };
 
 struct ofs_collector {
@@ -56,17 +56,17 @@ struct ofs_collector {
 	atomic_bool stop, stop_for_good;
 	atomic_bool pressed;
 	_Atomic uint64_t room_left;
-	uint64_t runs; /* of the thread that runs */
-	const struct ofs_root *asking; /* the tree whose request runs; the same */
+	uint64_t runs; /* number of runs; only for the thread that runs */
+	const struct ofs_root *asking; /* tree of the current request; for the same thread */
 
 	/* The references of steps, and the tree's last change and the time when they were read. */
-	pthread_mutex_t steps_lock; /* held while the store is asked */
+	pthread_mutex_t steps_lock; /* held while the store is called */
 	struct ofs_step_refs *steps;
 	int64_t steps_as_of;
-	int64_t steps_read; /* monotonic */
-	_Atomic uint64_t unread_step; /* the one that is beyond the limits; 0: none */
+	int64_t steps_read; /* monotonic clock */
+	_Atomic uint64_t unread_step; /* the step that exceeds the limits; 0: none */
 
-	pthread_mutex_t lock; /* guards the rest; never held while the store is called */
+	pthread_mutex_t lock; /* guards the rest; the store is not called under it */
 	struct ofs_map trials; /* inode -> struct ofs_trial */
 	struct ofs_collect_counts counts; /* of the last run with a request */
 	struct ofs_collect_totals totals;
@@ -74,21 +74,24 @@ struct ofs_collector {
 	size_t nitems, cap_items;
 };
 
-/* Reads the references of steps again if anything has changed, or tasks may have become idle. */
+/* Reads the references of steps again if anything changed or tasks may be idle. 0 or -errno. */
 int ofs_collector_refresh_steps(struct ofs_collector *c);
 
-/* When the first task whose steps keep files is idle, age clock; OFS_TTL_NEVER: none. */
+/* Returns when the first task whose steps keep files becomes idle (age clock), or OFS_TTL_NEVER. */
 int64_t ofs_collector_steps_end(struct ofs_collector *c);
 
-/* All facts but open and shortage. */
+/* Sets all facts but open and shortage. Returns 0 or -errno. */
 int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 			const struct ofs_lifetime_place *place, struct ofs_facts *ret);
 
-/* Adds a file to the report; `at`: when that is, age clock, 0: none. False if it was not added. */
+/*
+ * Adds a file to the report; `at` is when that happens (age clock), 0: no time. Returns false if it
+ * was not added.
+ */
 bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, const char *action,
 			const struct ofs_facts *facts, int64_t at);
 
-/* Adds one that was promoted, or would be, from `path` to `to`. */
+/* Adds a file that was promoted, or would be, from `path` to `to`. */
 void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr *file,
 				 const struct ofs_facts *facts, const char *path, const char *to);
 

@@ -10,9 +10,9 @@
 #include "tree/expiry/promote.h"
 
 #define TICK (60 * OFS_NS_PER_S) /* real time between two looks at the store's clock */
-#define TICK_LIMITED (5 * OFS_NS_PER_S) /* the same where the size is limited */
-#define TICK_CONTROLLED (20 * OFS_NS_PER_MS) /* and where a test moves the clock */
-#define START (5 * OFS_NS_PER_S) /* after the start, which has other work */
+#define TICK_LIMITED (5 * OFS_NS_PER_S) /* the same if the size is limited */
+#define TICK_CONTROLLED (20 * OFS_NS_PER_MS) /* the same if a test controls the clock */
+#define START (5 * OFS_NS_PER_S) /* delay after the start, which has other work */
 #define REST 20 /* pause between runs, in multiples of the last run's duration */
 #define DAY (24 * 3600 * OFS_NS_PER_S)
 
@@ -24,28 +24,28 @@ struct ofs_gc {
 	struct ofs_collector *collector; /* has a lock of its own */
 	pthread_t thread;
 
-	pthread_mutex_t lock; /* guards the rest; never held while the store is called */
+	pthread_mutex_t lock; /* guards the rest; only the store's clock is called under it */
 	pthread_cond_t wake;
-	bool runs; /* `thread` is to be joined */
+	bool runs; /* `thread` has to be joined */
 	bool stop;
 	bool kicked; /* run soon */
-	bool roused; /* there is something for ofs_promote_settle() */
-	bool wanted; /* the job that runs has not started */
-	int64_t shortest; /* the shortest lifetime in use, that of a task included */
-	int64_t next; /* when the next run is due, age clock; OFS_TTL_NEVER: on activity */
-	int64_t last; /* start of the last run, wall clock; 0: there was none */
+	bool roused; /* ofs_promote_settle() has something to do */
+	bool wanted; /* the running job has not started yet */
+	int64_t shortest; /* shortest lifetime in use, including that of tasks */
+	int64_t next; /* when the next run is due (age clock); OFS_TTL_NEVER: after activity */
+	int64_t last; /* start of the last run (wall clock); 0: none */
 
-	struct ofs_map jobs; /* a tree's directory -> struct job */
+	struct ofs_map jobs; /* directory of a tree -> struct job */
 	struct job *running; /* NULL: none */
-	pthread_cond_t free; /* none is running any more */
+	pthread_cond_t free; /* no job is running any more */
 };
 
-/* What user.offload.gc of a tree's directory asked for last. */
+/* The last request by user.offload.gc of a tree's directory. */
 struct job {
 	enum ofs_work_state state;
-	int error; /* errno of OFS_WORK_FAILED */
+	int error; /* errno, for OFS_WORK_FAILED */
 	struct ofs_collect_request request;
-	json_t *status, *items; /* NULL: it is running, and the collector has them */
+	json_t *status, *items; /* NULL while it runs: the collector has them */
 };
 
 static void job_clear(struct job *job)
@@ -119,7 +119,7 @@ void ofs_gc_note(struct ofs_gc *g, int64_t ttl)
 
 /* ---- the thread */
 
-/* Changes whenever files are read or changed. */
+/* Returns a number that changes whenever files are read or changed. */
 static uint64_t activity(struct ofs_tree *t)
 {
 	uint64_t sum = 0;
@@ -132,15 +132,15 @@ static uint64_t activity(struct ofs_tree *t)
 
 struct rhythm {
 	uint64_t activity; /* at the last run */
-	uint64_t written; /* bytes by then */
+	uint64_t written; /* bytes written until then */
 	int64_t began; /* age clock; 0: there was no run */
-	int64_t rested; /* monotonic: no run before */
-	int64_t cleaned; /* when tombstones were last thinned out, age clock */
-	bool lacks; /* the disk has less room than it is to have */
+	int64_t rested; /* no run before this time (monotonic clock) */
+	int64_t cleaned; /* last removal of old tombstones (age clock) */
+	bool lacks; /* the disk has less room than it should */
 	bool lacked; /* and had at the last run */
 };
 
-/* So much was written that a limit may be exceeded. */
+/* Returns whether so much was written that a limit may be exceeded. */
 static bool has_grown(struct ofs_gc *g, const struct rhythm *h)
 {
 	uint64_t written =
@@ -149,7 +149,7 @@ static bool has_grown(struct ofs_gc *g, const struct rhythm *h)
 	return written > ofs_collector_room(g->collector);
 }
 
-/* When to run next, by the age clock; `lock` held. */
+/* Returns when to run next (age clock); `lock` held. */
 static int64_t next_look(struct ofs_gc *g, const struct rhythm *h)
 {
 	int64_t at = g->next;
@@ -158,7 +158,7 @@ static int64_t next_look(struct ofs_gc *g, const struct rhythm *h)
 
 	if (!h->began)
 		return 0;
-	/* Files made since can be due no earlier than that. */
+	/* Files created since then can be due no earlier than that. */
 	if (activity(g->tree) != h->activity)
 		at = OFS_MIN(at, h->began + g->shortest / (2 * OFS_VERDICT_HIDDEN_PART));
 	if (now)
@@ -166,13 +166,13 @@ static int64_t next_look(struct ofs_gc *g, const struct rhythm *h)
 	return soon ? at : OFS_MAX(at, h->began + g->opts.interval);
 }
 
-/* It decides by itself when to look; else it does what it is asked for. */
+/* Returns whether it runs of its own accord; if not, it runs only on request. */
 static bool is_acting(const struct ofs_gc *g)
 {
 	return g->tree->background && !g->tree->follow;
 }
 
-/* Waits until a run is due (true), or the clock must be read again; `lock` held. */
+/* Waits until a run is due (true) or the clock must be read again (false); `lock` held. */
 static bool wait_for_look(struct ofs_gc *g, const struct rhythm *h)
 {
 	int64_t age = ofs_store_age(g->tree->store), at = next_look(g, h);
@@ -192,7 +192,7 @@ static bool wait_for_look(struct ofs_gc *g, const struct rhythm *h)
 	return false;
 }
 
-/* The job that was running has ended so; `lock` held. */
+/* Ends the running job in the given state; `lock` held. */
 static void end_job(struct ofs_gc *g, enum ofs_work_state state, int error)
 {
 	struct job *job = g->running;
@@ -209,7 +209,7 @@ static void end_job(struct ofs_gc *g, enum ofs_work_state state, int error)
 	pthread_cond_broadcast(&g->free);
 }
 
-/* One run. */
+/* Runs the collector once. */
 static void look(struct ofs_gc *g, struct rhythm *h)
 {
 	int64_t mono = ofs_clock_monotonic(), next = OFS_TTL_NEVER, wall;
@@ -234,7 +234,7 @@ static void look(struct ofs_gc *g, struct rhythm *h)
 	if (wanted && request.root->above) {
 		g->next = OFS_MIN(g->next, r < 0 ? OFS_TTL_NEVER : next);
 	} else {
-		g->last = wall; /* together with the counts */
+		g->last = wall; /* of the run that the counts are from */
 		g->next = r < 0 ? h->began + g->opts.interval : next;
 	}
 	if (wanted)
@@ -245,7 +245,7 @@ static void look(struct ofs_gc *g, struct rhythm *h)
 			r < 0 ? -r : 0);
 	pthread_mutex_unlock(&g->lock);
 	if (r < 0 && r != -ECANCELED)
-		ofs_log(LOG_ERR, "collecting what has expired failed: %s", strerror(-r));
+		ofs_log(LOG_ERR, "cannot collect expired files: %s", strerror(-r));
 }
 
 static void keep_clock(struct ofs_gc *g, struct rhythm *h)
@@ -259,7 +259,7 @@ static void keep_clock(struct ofs_gc *g, struct rhythm *h)
 	ofs_store_drop_tombstones(g->tree->store, ofs_clock_wall() - g->opts.tombstones);
 }
 
-/* Once a tick, so that a disk that others fill is noticed, too. */
+/* Done once a tick, so that a disk filled by others is noticed, too. */
 static void look_at_disk(struct ofs_gc *g, struct rhythm *h)
 {
 	h->lacks = ofs_collector_disk_lacks(g->collector);
@@ -326,7 +326,7 @@ int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_
 	return ofs_collector_word(g->collector, file, p, ret);
 }
 
-/* "run", "dry-run", "dry-run task T", "dry-run drop-all task T" */
+/* Parses "run", "dry-run", "dry-run task T" or "dry-run drop-all task T". */
 static int parse_request(struct ofs_tree *t, struct ofs_root *root, const char *value,
 			 struct ofs_collect_request *ret)
 {
@@ -419,7 +419,7 @@ static void set_time(json_t *json, const char *name, int64_t wall)
 			    !wall || wall == OFS_TTL_NEVER ? json_null() : ofs_json_time(wall));
 }
 
-/* Wall clock of the next run; 0: none is planned. `lock` held. */
+/* Returns the wall clock time of the next run; 0: none is planned. `lock` held. */
 static int64_t next_time(struct ofs_gc *g)
 {
 	return g->next == OFS_TTL_NEVER || !g->next ? 0 : ofs_lifetime_wall_time(g->tree, g->next);
@@ -438,7 +438,7 @@ static json_t *status_json(struct ofs_gc *g, const struct ofs_root *root)
 			    job->state == OFS_WORK_FAILED ? json_string(strerror(job->error))
 							  : json_null());
 	json_object_set_new(json, "dry_run", json_boolean(job->request.dry));
-	/* When something of anybody's can go is told to nobody else. */
+	/* An agent must not learn when files of others can be removed. */
 	set_time(json, "next",
 		 root->above ? 0
 			     : ofs_lifetime_wall_time(g->tree, ofs_collector_due(g->collector)));

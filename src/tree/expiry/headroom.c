@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/expiry/headroom.h"
 
-#define KEEP_MAX (UINT64_C(1) << 30) /* with what is evictable, on a large disk */
-#define DISK_PART 20 /* of the disk: the same on a small one, and what is to be available */
-#define FREED_WITHIN (300 * OFS_NS_PER_S) /* what was removed, on the disk */
-#define WORTH_PART 16 /* of a limit that is exceeded */
+#define KEEP_MAX (UINT64_C(1) << 30) /* default of working_keep on a large disk */
+#define DISK_PART 20 /* part of the disk: the same on a small one, and what must be available */
+#define FREED_WITHIN (300 * OFS_NS_PER_S) /* for removed space to return to the disk */
+#define WORTH_PART 16 /* part of a limit worth another run when it is exceeded */
 
 static uint64_t above(uint64_t n, uint64_t limit)
 {
@@ -47,7 +47,7 @@ void ofs_headroom_wants(const struct ofs_headroom *m, uint64_t stored, uint64_t 
 
 	ret[OFS_SHORTAGE_NONE] = 0;
 	ret[OFS_SHORTAGE_KEEP] = above(stored, ofs_headroom_keep(m));
-	/* Nothing more goes for what the store is about to free. */
+	/* Do not remove more for what the store is about to free. */
 	ret[OFS_SHORTAGE_DISK] = above(lacks, still_freeing(m, available));
 	ret[OFS_SHORTAGE_MAX] = m->max ? above(stored, m->max) : 0;
 }

@@ -55,7 +55,7 @@ struct level {
 	struct ofs_attr dir;
 };
 
-/* The directory and those above it in its tree, the nearest first. */
+/* Lists the directory and those above it in its tree, the nearest first. */
 static int climb(struct ofs_tree *t, const struct ofs_root *root, uint64_t dir, struct level **ret,
 		 size_t *ret_n)
 {
@@ -93,7 +93,7 @@ int ofs_lifetime_place_in(struct ofs_tree *t, uint64_t dir, struct ofs_lifetime_
 	if (n)
 		top = ofs_root_top(root, levels[n - 1].dir.ino);
 	p.working = top != OFS_TOP_PERSISTENT && top != OFS_TOP_ARCHIVE;
-	/* A directory in the root that is none of the four belongs to no category. */
+	/* Other directories in the root belong to no category. */
 	for (size_t depth = top == OFS_TOPS ? 0 : 1; depth < n && r == 0; depth++) {
 		const struct level *l = &levels[n - 1 - depth];
 
@@ -135,8 +135,8 @@ static void read_label(void *arg, const struct ofs_label *l)
 }
 
 /*
- * The task of the file has ended, and the file was not used since. The last use may be noted up to
- * OFS_STORE_USE_AHEAD later than it was.
+ * Returns whether the file's task has ended and the file was not used since. The last use may be
+ * noted up to OFS_STORE_USE_AHEAD later than it was.
  */
 static bool is_left(const struct ofs_attr *file, const struct ofs_lifetime_place *p)
 {
@@ -171,7 +171,7 @@ int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
 
 int64_t ofs_lifetime_wall_time(struct ofs_tree *t, int64_t age)
 {
-	/* To the second, so that asked twice it is the same time. */
+	/* Rounded to seconds, so that the same question gets the same answer. */
 	int64_t ahead = ofs_clock_wall() - ofs_store_age(t->store) + OFS_NS_PER_S / 2;
 	int64_t wall;
 
@@ -213,17 +213,17 @@ int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file,
 static void append_time(struct ofs_tree *t, int64_t age, struct ofs_buf *out)
 {
 	if (ofs_text_time(ofs_lifetime_wall_time(t, age), out) < 0)
-		ofs_buf_append_str(out, "a far day");
+		ofs_buf_append_str(out, "a distant date");
 }
 
-/* "unused for 41m of 30m" */
+/* Appends "unused for 41m, its lifetime is 30m". */
 static void append_idle(const struct ofs_facts *f, struct ofs_buf *out)
 {
 	int64_t idle = OFS_MAX(f->now - f->used, (int64_t)0);
 
 	ofs_buf_append_str(out, "unused for ");
 	ofs_text_duration(idle, out);
-	ofs_buf_append_str(out, ", its time is ");
+	ofs_buf_append_str(out, ", its lifetime is ");
 	ofs_ttl_format(f->ttl, out);
 }
 
@@ -233,7 +233,7 @@ static const char *const shortages[] = {
 	[OFS_SHORTAGE_MAX] = "the working tier is larger than working_max",
 };
 
-/* What all agents have together is told to none of them. */
+/* What all agents have together must not be revealed to any of them. */
 static const char *shortage_of(const struct ofs_facts *f)
 {
 	return f->agent ? "room is short" : shortages[f->shortage];
@@ -251,7 +251,7 @@ void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
 	if (f->ended || f->wanted)
 		return;
 	if (f->shortage)
-		ofs_buf_printf(out, "%s, and this was used longest ago: ", shortage_of(f));
+		ofs_buf_printf(out, "%s, and this was used least recently: ", shortage_of(f));
 	append_idle(f, out);
 }
 
@@ -268,7 +268,7 @@ static void append_step(struct ofs_tree *t, uint64_t step, struct ofs_buf *out)
 	ofs_buf_append_str(out, shown);
 }
 
-/* The reason in words that stay the same from one moment to the next. */
+/* Appends the reason in words that do not change from one moment to the next. */
 static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs_buf *out)
 {
 	if (f->ended || f->wanted) {
@@ -276,9 +276,9 @@ static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs
 	} else if (f->shortage) {
 		ofs_buf_append_str(out, shortage_of(f));
 	} else {
-		ofs_buf_append_str(out, "its time of ");
+		ofs_buf_append_str(out, "its lifetime of ");
 		ofs_ttl_format(f->ttl, out);
-		ofs_buf_append_str(out, " was over at ");
+		ofs_buf_append_str(out, " ended at ");
 		append_time(t, ofs_verdict_due(f->used, f->ttl), out);
 	}
 }
@@ -304,7 +304,7 @@ void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum of
 		ofs_buf_append_str(out, "kept: it is marked important");
 		return;
 	case OFS_KEEP_FOREVER:
-		ofs_buf_append_str(out, "kept: its time is never over");
+		ofs_buf_append_str(out, "kept: it never expires");
 		return;
 	case OFS_KEEP_USED:
 		append_future(t, f, "in use until ",

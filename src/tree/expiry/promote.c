@@ -18,10 +18,10 @@
 #include "tree/core/ref.h"
 
 #define READS_MAX 1000000
-#define OCCASION (60 * OFS_NS_PER_S) /* reads within it are one */
-#define NOTED_MAX 4096 /* reads that wait to be counted; more are not counted */
+#define OCCASION (60 * OFS_NS_PER_S) /* reads within it count as one */
+#define NOTED_MAX 4096 /* reads waiting to be counted; more are ignored */
 #define DIR_MODE 0700
-#define OPEN_MODE 01777 /* where the directory above is open to all */
+#define OPEN_MODE 01777 /* if the directory above is open to all */
 
 /* ---- the rule */
 
@@ -39,7 +39,7 @@ struct pattern {
 	char *text;
 };
 
-/* A file that was read, and that the kernel is to let go of again, so that later reads are seen. */
+/* A file that was read, which the kernel must release again so that later reads are seen. */
 struct watch {
 	uint64_t ino;
 	int64_t due; /* age clock */
@@ -49,11 +49,11 @@ struct ofs_promoter {
 	struct pattern *patterns;
 	size_t n, cap;
 	uint32_t reads;
-	struct watch *watches; /* of the thread that counts */
+	struct watch *watches; /* only for the thread that counts */
 	size_t nwatches, cap_watches;
-	pthread_mutex_t lock; /* of the rest; never held while the store is called */
+	pthread_mutex_t lock; /* guards the rest; the store is not called under it */
 	struct ofs_u64_list noted; /* files that were read */
-	struct ofs_u64_list sealed; /* files that the kernel may still have from their writer */
+	struct ofs_u64_list sealed; /* files that the kernel may still cache from their writing */
 };
 
 static bool is_pattern(enum what what, const char *text)
@@ -65,7 +65,7 @@ static bool is_pattern(enum what what, const char *text)
 	return slash && slash > text && slash[1] && !strchr(slash + 1, '/');
 }
 
-/* The next of the patterns, allocated; NULL: there are no more. */
+/* Returns the next pattern, allocated; NULL: there are no more. */
 static char *next_pattern(const char **at, enum what *ret)
 {
 	const char *from = *at ? *at + strspn(*at, " \t") : NULL;
@@ -93,9 +93,10 @@ int ofs_promote_check_match(const char *text, struct ofs_error *must)
 		good = is_pattern(what, pattern);
 		free(pattern);
 		if (!good)
-			return ofs_error_set(must, EINVAL,
-					     "patterns separated by commas, each CATEGORY/NAME, "
-					     "tag:NAME or title:TITLE: reports/*, tag:decision");
+			return ofs_error_set(
+				must, EINVAL,
+				"patterns separated by commas, each CATEGORY/NAME, "
+				"tag:NAME or title:TITLE, such as reports/*, tag:decision");
 	}
 	return 0;
 }
@@ -148,7 +149,7 @@ void ofs_promoter_destroy(struct ofs_promoter *p)
 	free(p);
 }
 
-/* ---- which files it is about */
+/* ---- matching */
 
 static const char *last_name(const struct ofs_place *place)
 {
@@ -208,7 +209,7 @@ static void release(struct ofs_tree *t, uint64_t ino)
 		ofs_tree_release(t, &attr);
 }
 
-/* Counts one; true: it is the last that it takes. */
+/* Counts one read. Returns true if it is the last one needed. */
 static bool count(struct ofs_tree *t, uint64_t ino)
 {
 	struct ofs_reads reads = ofs_label_reads(t, ino);
@@ -220,7 +221,7 @@ static bool count(struct ofs_tree *t, uint64_t ino)
 	reads = (struct ofs_reads){ reads.n + 1, age };
 	if (ofs_label_set_reads(t, ino, reads) < 0)
 		return false;
-	/* At once, and again when what is read on this occasion is read. */
+	/* At once, and again when everything read on this occasion was read. */
 	release(t, ino);
 	if (t->background && p->nwatches < NOTED_MAX)
 		*ofs_append(p->watches, p->nwatches, p->cap_watches) =
@@ -248,7 +249,7 @@ bool ofs_promote_note_read(struct ofs_tree *t, uint64_t ino)
 	struct ofs_promoter *p = t->promoter;
 	struct ofs_attr attr;
 
-	/* A use is remembered up to a minute ahead: no read until then is of another occasion. */
+	/* Uses are noted up to a minute ahead: a read until then belongs to the same occasion. */
 	if (!p || !p->reads || ofs_store_getattr(t->store, ino, &attr) < 0 || !S_ISREG(attr.mode) ||
 	    ofs_store_age(t->store) <= attr.used)
 		return false;
@@ -295,14 +296,14 @@ bool ofs_promote_settle(struct ofs_tree *t)
 	return reached;
 }
 
-/* ---- where they go */
+/* ---- the target */
 
 struct target {
-	uint64_t dir; /* 0: it is to be made */
-	bool straight; /* into persistent/ itself */
+	uint64_t dir; /* 0: to be created */
+	bool straight; /* `dir` is persistent/ itself */
 };
 
-/* The file's owner decides over what lies there, or somebody who does so anyway. */
+/* Returns whether the directory belongs to the file's owner, or to the tree's owner or root. */
 static bool is_usable(struct ofs_tree *t, const struct ofs_attr *dir, const struct ofs_attr *file)
 {
 	return S_ISDIR(dir->mode) && (dir->uid == file->uid || dir->uid == t->uid || !dir->uid);
@@ -330,7 +331,7 @@ static void tell_changed(struct ofs_tree *t, uint64_t dir)
 		t->events.attr_changed(t->events.arg, dir);
 }
 
-/* Whoever looked for it before remembers that it was not there. */
+/* A kernel that looked the name up before has cached its absence. */
 static void tell_made(struct ofs_tree *t, uint64_t dir, const char *name)
 {
 	tell_changed(t, dir);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Promotion by the tree itself: of what never expires when its task ends, and of what the user's
- * rule names, which is some patterns, and when: at the end of the task, or after so many reads.
+ * Promotion by the tree itself: of files that never expire when their task ends, and of files that
+ * the user's rule names. A rule consists of patterns, and of when it acts: at the end of the task,
+ * or after a number of reads.
  */
 #pragma once
 
@@ -15,46 +16,50 @@
 struct ofs_promoter;
 
 /*
- * `match`: patterns as ofs_promote_check_match() takes them. `reads`: after so many; 0: at the end
- * of the task. NULL: there are none.
+ * `match`: patterns as of ofs_promote_check_match(). `reads`: the number of reads after which the
+ * rule acts; 0: at the end of the task. Returns NULL if there are no patterns.
  */
 struct ofs_promoter *ofs_promoter_create(const char *match, uint32_t reads);
 void ofs_promoter_destroy(struct ofs_promoter *p);
 
 /*
- * Patterns, separated by commas: CATEGORY/NAME, tag:NAME, title:TITLE, each as of a shell but for
- * the tag. -EINVAL: `must` says what they must be.
+ * Checks patterns, separated by commas: CATEGORY/NAME, tag:NAME, title:TITLE. All but tags may have
+ * wildcards as in a shell. -EINVAL: not valid; `must` says what they must be.
  */
 int ofs_promote_check_match(const char *text, struct ofs_error *must);
 
-/* "task done": 0; "after 3 reads": 3. -EINVAL: `must` (may be NULL) says what it must be. */
+/* Parses "task done" (0) or "after 3 reads" (3). -EINVAL: `must` (may be NULL) says why. */
 int ofs_promote_parse_when(const char *text, uint32_t *ret, struct ofs_error *must);
 
-/* The rule, if there is one, promotes the file now; `ended`: its task has just ended. */
+/* Returns whether the rule, if any, promotes the file now. `ended`: its task has just ended. */
 bool ofs_promote_wants(struct ofs_tree *t, uint64_t ino, bool ended);
 
 /*
- * The file is about to be used, by a read: to be called before ofs_store_use(). Costs nothing where
- * no rule counts reads. True: ofs_promote_settle() has something to do, which is left to a thread.
+ * Notes that the file is about to be read; to be called before ofs_store_use(). Costs nothing
+ * unless a rule counts reads. Returns true if ofs_promote_settle() must be called, by a thread that
+ * may take its time.
  */
 bool ofs_promote_note_read(struct ofs_tree *t, uint64_t ino);
 
-/* A file was sealed: what its writer left in the kernel's cache hides reads. */
+/* Notes that a file was sealed: what its writer left in the kernel's cache hides reads. */
 void ofs_promote_note_sealed(struct ofs_tree *t, uint64_t ino);
 
-/* Counts the reads that were noted; to be called every minute, by one thread. True: some file has had as many as it takes. */
+/*
+ * Counts the noted reads. To be called every minute, by one thread. Returns true if a file has now
+ * been read often enough.
+ */
 bool ofs_promote_settle(struct ofs_tree *t);
 
 /*
- * Appends the path, without a NUL, where the file would go now, after those of `planned`, which it
- * is added to. 0 or -errno.
+ * Appends the path, without a NUL, to which the file would be promoted now, given that the paths in
+ * `planned` are taken, and adds it to them. Returns 0 or -errno.
  */
 int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_map *planned,
 		      struct ofs_buf *out);
 
 /*
- * Moves a file of the working tier to persistent/CATEGORY/NAME, or, where its name is taken, to the
- * next one of base/name.h; into persistent/ itself where no directory of that name can be used.
+ * Moves a file of the working tier to persistent/CATEGORY/NAME, or, if that name is taken, to the
+ * next one of base/name.h. If no directory CATEGORY can be used, moves it to persistent/ itself.
  * -EAGAIN: it was used later than `used`, or `guard` has changed.
  */
 int ofs_promote_file(struct ofs_tree *t, const struct ofs_attr *file, int64_t used,

@@ -22,38 +22,38 @@
 #define PREFIX "step_"
 #define SUFFIX ".json"
 #define KEY "outcome_ref"
-#define DEPTH_MAX 32 /* of objects and arrays that are looked through */
+#define DEPTH_MAX 32 /* of objects and arrays that are searched */
 #define TRIES_MAX 4 /* places in a path at which the tree may begin */
 
-/* Memory charged for a step, a name in it and a file that it names, their map entries included. */
+/* Bytes charged for a step, a name in it and a file that it names, including map entries. */
 #define STEP_COST 256u
-#define NAME_COST 64u /* and its bytes; and for each '/', which takes time to follow */
+#define NAME_COST 64u /* and the bytes of the name; also for each '/', which takes time to follow */
 #define TARGET_COST 64u
 
 struct step {
 	uint64_t ino;
-	const struct ofs_root *root; /* its names are those of this tree */
+	const struct ofs_root *root; /* the tree that its names refer to */
 	uint64_t version; /* of its content when it was read */
-	uint64_t seen; /* the refresh that met it last */
+	uint64_t seen; /* last refresh that found it */
 	char **names; /* in its outcome_ref */
 	size_t nnames, cap_names;
-	struct ofs_u64_list targets; /* inodes that those named at some time since it was read */
-	size_t held; /* its part of what all hold */
-	bool large; /* it is beyond a limit of its own */
+	struct ofs_u64_list targets; /* inodes that the names meant at any time since it was read */
+	size_t held; /* bytes charged for it */
+	bool large; /* it exceeds a limit by itself */
 };
 
 struct ofs_step_refs {
 	struct ofs_map steps; /* inode -> struct step */
 	struct ofs_map targets; /* inode -> struct step, one of those that name it */
 	uint64_t refreshes;
-	int64_t end; /* when the first of the live tasks is idle */
-	size_t held; /* bytes, at most OFS_STEP_REFS_MAX */
-	/* A tree's directory -> its first step that is beyond a limit, as of the last refresh. */
+	int64_t end; /* when the first of the live tasks becomes idle */
+	size_t held; /* bytes charged, at most OFS_STEP_REFS_MAX */
+	/* directory of a tree -> its first step that exceeds a limit, as of the last refresh */
 	struct ofs_map unread;
-	uint64_t told; /* the one that the log tells of */
+	uint64_t told; /* the one that was logged */
 };
 
-/* False: there is no room for it. */
+/* Charges memory to a step. Returns false if there is not enough left. */
 static bool charge(struct ofs_step_refs *s, struct step *step, size_t bytes)
 {
 	if (bytes > OFS_STEP_REFS_MAX - s->held)
@@ -102,7 +102,7 @@ void ofs_step_refs_destroy(struct ofs_step_refs *s)
 	free(s);
 }
 
-/* 0: none. */
+/* Returns 0 if there is none. */
 static uint64_t unread_of(const struct ofs_step_refs *s, const struct ofs_root *root)
 {
 	return (uintptr_t)ofs_map_get(&s->unread, root->ino);
@@ -123,7 +123,7 @@ uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, const struct ofs_root
 	*ret_unread = !step;
 	if (step)
 		return step->ino;
-	/* A step may refer to what is in the trees below its own. */
+	/* A step may refer to files in the trees inside its own. */
 	for (; root && !unread; root = root->above)
 		unread = unread_of(s, root);
 	*ret_unread = unread;
@@ -142,7 +142,7 @@ uint64_t ofs_step_refs_unread(const struct ofs_step_refs *s, const struct ofs_ro
 
 /* ---- names */
 
-/* The path below the mountpoint, or below the ".offload/" of a workspace. */
+/* Returns the part of a path after the mount point, or after the ".offload/" of a workspace. */
 static const char *within_tree(struct ofs_tree *t, const char *path)
 {
 	static const char dir[] = ".offload/";
@@ -165,7 +165,7 @@ static bool begins_in_tree(const char *path)
 	return false;
 }
 
-/* Cuts the suffix of a slice off; false: there is none. */
+/* Cuts off the suffix of a slice. Returns false if there is none. */
 static bool cut_slice(char *name)
 {
 	struct ofs_slice_spec spec;
@@ -177,7 +177,7 @@ static bool cut_slice(char *name)
 	return true;
 }
 
-/* The file with that ref, or the base of that slice; 0: none. */
+/* Returns the file with this ref, or the file of a slice of it; 0: none. */
 static uint64_t resolve_ref(struct ofs_tree *t, const struct ofs_root *root, char *name)
 {
 	struct ofs_attr attr;
@@ -192,7 +192,7 @@ static uint64_t resolve_ref(struct ofs_tree *t, const struct ofs_root *root, cha
 		       : 0;
 }
 
-/* An entry of the store of that type; 0: none. */
+/* Returns the inode of an entry in the store if it has this type; 0: none. */
 static uint64_t look_up(struct ofs_tree *t, uint64_t dir, const char *name, mode_t type)
 {
 	struct ofs_attr attr;
@@ -227,7 +227,7 @@ uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const struct ofs_root *root, 
 	uint64_t ino = resolve_path(t, root, within_tree(t, name));
 	int tries = 0;
 
-	/* The mount may have been somewhere else, and there may be none now. */
+	/* The mount may have been somewhere else, or there is none now. */
 	for (const char *at = strchr(name, '/'); at && !ino && tries < TRIES_MAX;
 	     at = strchr(at + 1, '/'))
 		if (begins_in_tree(at + 1)) {
@@ -263,7 +263,7 @@ static void take_name(struct reading *rd, const char *name)
 		*ofs_append(s->names, s->nnames, s->cap_names) = ofs_strdup(name);
 }
 
-/* The value of the key: a name, several, or an object with "ref" or "path". */
+/* Takes the value of the key: a name, several, or an object with "ref" or "path". */
 static void take_value(struct reading *rd, const json_t *value, int depth)
 {
 	const json_t *ref;
@@ -302,7 +302,7 @@ static void look_for_key(struct reading *rd, json_t *json, int depth)
 	}
 }
 
-/* -EFBIG: it is beyond a limit. */
+/* Returns 0, -EFBIG (it exceeds a limit) or -errno. *ret is NULL if the file is not JSON. */
 static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **ret)
 {
 	OFS_FREE char *text = NULL;
@@ -321,7 +321,7 @@ static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **r
 	return 0;
 }
 
-/* A step that is being written, or is damaged, keeps the names it had. */
+/* A step that is being written or is damaged keeps the names it had. */
 static void read_step(struct ofs_tree *t, struct ofs_step_refs *refs, struct step *s,
 		      const struct ofs_attr *file)
 {
@@ -339,7 +339,7 @@ static void read_step(struct ofs_tree *t, struct ofs_step_refs *refs, struct ste
 	forget_names(refs, s);
 	look_for_key(&rd, json, 0);
 	json_decref(json);
-	/* It is read again when there is room. */
+	/* Read it again when there is room. */
 	if (rd.full) {
 		set_unread(refs, s);
 		s->version = 0;
@@ -370,7 +370,7 @@ static void resolve_names(struct ofs_tree *t, struct ofs_step_refs *refs, struct
 	s->held -= more;
 }
 
-/* ---- finding them */
+/* ---- finding steps */
 
 static int add_step(void *arg, uint64_t ino, const char *name)
 {
@@ -388,7 +388,7 @@ static int refresh_step(struct ofs_tree *t, struct ofs_step_refs *s, const struc
 
 	if (r < 0 || !attr.nlink)
 		return r == -ENOENT ? 0 : r;
-	/* Once all files count as referred to, nothing is gained by more. */
+	/* Once all files of the tree count as referred to, reading more steps is pointless. */
 	if (!step && unread_of(s, root))
 		return 0;
 	if (!step) {
@@ -437,7 +437,7 @@ static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, const struc
 	return r;
 }
 
-/* Forgets the steps that this refresh did not meet, and lists the targets of the rest. */
+/* Forgets the steps that this refresh did not find, and collects the targets of the others. */
 static void settle(struct ofs_step_refs *s)
 {
 	struct ofs_map kept = OFS_MAP_INIT;
@@ -460,7 +460,7 @@ static void settle(struct ofs_step_refs *s)
 	s->steps = kept;
 }
 
-/* Tells of a step that is beyond the limits, once. */
+/* Logs a step that exceeds the limits, once. */
 static void tell_unread(struct ofs_tree *t, struct ofs_step_refs *s)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
@@ -469,8 +469,8 @@ static void tell_unread(struct ofs_tree *t, struct ofs_step_refs *s)
 
 	if (unread && unread != s->told && ofs_place_of(t, unread, &place) == 0)
 		ofs_log(LOG_WARNING,
-			"%s is beyond the limits of steps: no file goes until its task is idle or "
-			"ends, or it is removed",
+			"%s exceeds the limits of steps: no file is removed until its task is idle "
+			"or ends, or the step is removed",
 			(const char *)place.path.data);
 	s->told = unread;
 }
@@ -504,18 +504,18 @@ int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
 	ofs_map_finish(&s->unread);
 	s->unread = (struct ofs_map)OFS_MAP_INIT;
 	r = ofs_root_each(t, t->root, refresh_root, &refresh);
-	/* After an error, steps that were not read are not forgotten. */
+	/* After an error, forget nothing: some steps were not read. */
 	held = s->held;
 	if (r == 0)
 		settle(s);
-	/* There is room now that may have been missing. */
+	/* There is now some of the room that was missing. */
 	if (s->unread.count && s->held < held)
 		return ofs_step_refs_refresh(t, s);
 	tell_unread(t, s);
 	return r;
 }
 
-/* ---- files of steps */
+/* ---- names of steps */
 
 size_t ofs_step_file_values(const char *text, size_t len)
 {
@@ -541,7 +541,7 @@ bool ofs_step_file_is(const char *name)
 	       strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-/* The digits of the number without leading zeroes; false if the name has no plain number. */
+/* Finds the digits of the number without leading zeros; false: there is no plain number. */
 static bool find_number(const char *name, const char **ret, size_t *ret_len)
 {
 	const char *p = name + strlen(PREFIX);

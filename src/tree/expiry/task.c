@@ -9,8 +9,8 @@
 #include "tree/core/audit.h"
 
 /*
- * Of the directory, not shown: when the task was ended, by age and wall clock in nanoseconds, and
- * then perhaps DROP_ALL.
+ * Attribute of the directory, not shown: when the task was ended, by the age and the wall clock in
+ * nanoseconds, followed by DROP_ALL if that was asked for.
  */
 #define ENDED "user.offload.ended"
 #define DROP_ALL " drop-all"
@@ -21,7 +21,7 @@ bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr)
 	       attr->parent == ofs_root_of_attr(t, attr)->tops[OFS_TOP_TASKS];
 }
 
-/* The directory of a task, or of an agent, which ends like one. */
+/* Returns whether this is the directory of a task or of an agent, which ends like a task. */
 static bool can_end(struct ofs_tree *t, const struct ofs_attr *dir)
 {
 	return ofs_task_is_dir(t, dir) ||
@@ -42,10 +42,7 @@ int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)
 	r = ofs_store_getattr(t->store, dir, &attr);
 	if (r < 0)
 		return r;
-	/*
-	 * A task that was moved since, to persistent/ and back perhaps, is not the one that was
-	 * ended.
-	 */
+	/* A task that was moved since, perhaps to persistent/ and back, is another one. */
 	if (attr.used > strtoll(value, &wall, 10))
 		return 0;
 	ret->age = strtoll(value, NULL, 10);
@@ -79,7 +76,7 @@ static bool is_value(const void *value, size_t size, const char *word)
 
 static int set_ended(struct ofs_tree *t, uint64_t dir, bool drop_all)
 {
-	/* To set it is the last use that the directory has had, to the next full second. */
+	/* Setting the attribute counts as the last use of the directory, rounded up to a second. */
 	int64_t age = (ofs_store_age(t->store) / OFS_NS_PER_S + 2) * OFS_NS_PER_S;
 	char value[64];
 	int n = snprintf(value, sizeof(value), "%" PRId64 " %" PRId64 "%s", age, ofs_clock_wall(),

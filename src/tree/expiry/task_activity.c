@@ -10,17 +10,17 @@
 #include "tree/expiry/verdict.h"
 
 #define ANSWERS_MAX 4096
-#define MANY 4096 /* files, after which caches are trimmed */
+#define MANY 4096 /* files after which caches are trimmed */
 #define KNOWN_CONTROLLED (20 * OFS_NS_PER_MS)
 
 struct answer {
 	int64_t end;
-	int64_t asked; /* monotonic */
+	int64_t asked; /* monotonic clock */
 };
 
 struct ofs_task_activity {
-	pthread_mutex_t lock; /* guards the rest; never held while the store is called */
-	struct ofs_map answers; /* inode -> struct answer */
+	pthread_mutex_t lock; /* guards the rest; only the store's clock is called under it */
+	struct ofs_map answers; /* directory -> struct answer */
 };
 
 struct ofs_task_activity *ofs_task_activity_create(void)
@@ -115,7 +115,7 @@ static int list_dir(struct ofs_tree *t, uint64_t dir, struct ofs_u64_list *files
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
-/* The last use of anything in the directory, or any that is as late as `enough`. */
+/* Finds the last use of anything in the directory, or any use at `enough` or later. */
 static int find_use(struct ofs_tree *t, uint64_t dir, int64_t enough, int64_t *ret)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list dirs = { 0 }, files = { 0 };
@@ -144,7 +144,7 @@ int ofs_task_activity_end(struct ofs_tree *t, uint64_t dir, int64_t *ret)
 
 	if (recall(t, dir, ret))
 		return 0;
-	/* An answer that holds for long is better than one that is soon to be sought again. */
+	/* A use that is merely recent enough gives an answer that holds for long. */
 	r = find_use(t, dir, ofs_store_age(t->store) - t->task_idle / 2, &used);
 	if (r < 0)
 		return r;

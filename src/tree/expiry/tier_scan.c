@@ -6,9 +6,9 @@
 
 struct pending {
 	uint64_t ino;
-	enum ofs_top top; /* OFS_TOPS: in the root */
+	enum ofs_top top; /* OFS_TOPS: none, but the root */
 	unsigned int depth; /* below the root */
-	struct ofs_lifetime_place place; /* of what is in it */
+	struct ofs_lifetime_place place; /* facts for its entries */
 };
 
 struct scan {
@@ -16,7 +16,7 @@ struct scan {
 	const struct ofs_tier_scan *what;
 	struct pending *dirs; /* still to be read */
 	size_t n, cap;
-	/* The entries of the directory that is read. */
+	/* The entries of the directory being read. */
 	struct ofs_entry_list files, subdirs;
 };
 
@@ -33,7 +33,7 @@ static int enter_subdir(struct scan *s, const struct pending *dir, uint64_t ino,
 	struct ofs_attr attr;
 	int r = ofs_store_getattr(s->tree->store, ino, &attr);
 
-	/* A rename may have taken it elsewhere since: then it is for another time. */
+	/* It was renamed meanwhile: leave it for another scan. */
 	if (r < 0 || attr.parent != dir->ino)
 		return r == -ENOENT ? 0 : r;
 	r = ofs_lifetime_place_enter(s->tree, &dir->place, dir->top,
@@ -54,7 +54,7 @@ static int report_file(struct scan *s, const struct pending *dir, uint64_t ino)
 	return s->what->file(s->what->arg, &attr, &dir->place);
 }
 
-/* Directories that may go when they are empty. */
+/* Returns whether the directory may be removed when it is empty. */
 static bool is_passing(const struct pending *dir)
 {
 	if (dir->top == OFS_TOP_TASKS)
@@ -91,7 +91,7 @@ static int scan_dir(struct scan *s, const struct pending *dir)
 					 ofs_entry_list_name(&s->subdirs, i));
 	for (size_t i = 0; i < s->files.n && r == 0; i++)
 		r = report_file(s, dir, s->files.entries[i].key);
-	/* A directory with other entries, such as links, fails to be removed. */
+	/* A directory with other entries, such as links, is not empty: removing it fails. */
 	if (r == 0 && !s->files.n && !s->subdirs.n)
 		r = report_empty(s, dir);
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;

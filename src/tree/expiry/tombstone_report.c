@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * There may be as many tombstones as there ever were files, so they are short. Little-endian:
- * version u8 (2), reason u8, flags u8, 0 u8, size u64, lines u64, created i64, used i64 (wall
- * clock), lifetime i64 (all three in nanoseconds), SHA-256, the inode of its tree's directory u64;
- * then path (in that tree), task, category, title, tags, agent, each with its length u16 before its
- * bytes. Lines and SHA-256 count only with their flags. In version 1 there are neither tree nor
- * agent: it was the store's.
+ * The format of tombstones. They are short, since there may be as many as there ever were files.
+ * Little-endian: version u8 (2), reason u8, flags u8, 0 u8, size u64, lines u64, created i64, used
+ * i64 (wall clock), lifetime i64 (all three in nanoseconds), SHA-256, inode of its tree's directory
+ * u64; then path (in that tree), task, category, title, tags, agent, each preceded by its length
+ * u16. Lines and SHA-256 are valid only with their flags. Version 1 has neither the tree nor the
+ * agent: the file was in the store's own tree.
  */
 #include "tree/expiry/tombstone_report.h"
 
@@ -18,12 +18,12 @@
 #include "tree/core/ref.h"
 
 #define VERSION 2
-#define HEAD_1 OFS_TOMBSTONE_ROOT /* bytes before the strings, in version 1 */
+#define HEAD_1 OFS_TOMBSTONE_ROOT /* bytes before the strings in version 1 */
 #define HEAD (HEAD_1 + 8)
 #define FLAG_LINES 1u
 #define FLAG_SHA 2u
 #define STRING_MAX 4096u
-#define HASHED_MAX ((uint64_t)1 << 20) /* bytes; holding up a removal for more is not worth it */
+#define HASHED_MAX ((uint64_t)1 << 20) /* bytes; hashing more would hold up the removal too long */
 #define STRINGS 6
 
 static const char *const string_names[STRINGS] = { "path",  "task", "category",
@@ -68,7 +68,7 @@ static void put_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind
 	put_string(out, value, value ? strlen(value) : 0);
 }
 
-/* Of what is not sealed yet, so that it is known again by its content when it is imported. */
+/* Hashes content that is not sealed yet, so that it can be recognised when it is imported again. */
 static void find_hash(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_content_hash *ret)
 {
 	OFS_FREE uint8_t *buf = file->size <= HASHED_MAX ? ofs_alloc(file->size + 1) : NULL;
@@ -112,7 +112,7 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 
 /* ---- as JSON */
 
-/* The strings, made readable. False: the tombstone is cut short. */
+/* Sets the strings, made readable. Returns false if the tombstone is cut short. */
 static bool set_strings(json_t *json, const struct ofs_buf *stone)
 {
 	bool first = stone->data[0] == 1;
@@ -130,7 +130,7 @@ static bool set_strings(json_t *json, const struct ofs_buf *stone)
 			return false;
 		text = ofs_format("%.*s", (int)len, (const char *)stone->data + at);
 		readable = ofs_text_readable(text);
-		/* The first, the path, is where the file was found. */
+		/* The path, which comes first, is where the file was found: it is not redacted. */
 		shown = i == 0 ? ofs_strdup(readable) : ofs_redact_string(readable);
 		json_object_set_new(json, string_names[i], len ? json_string(shown) : json_null());
 		at += len;
@@ -165,7 +165,7 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 		json_pack("{s:s, s:s}", "ref", ref, "tier", ofs_tier_names[OFS_TIER_WORKING]);
 
 	json_object_set_new(json, "removed", ofs_json_time(removed));
-	/* On a full disk only the time may have been kept. */
+	/* On a full disk perhaps only the time was kept. */
 	if (stone->len < HEAD_1 || (head[0] > 1 && stone->len < HEAD) || head[0] > VERSION)
 		return json;
 	json_object_set_new(json, "size", json_integer((json_int_t)ofs_get_le64(head + 4)));
@@ -184,7 +184,7 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 	return NULL;
 }
 
-/* As seen from `root`, which the tree that it was in may lie in. */
+/* Sets path and agent as seen from `root`, which may contain the file's tree. */
 static void set_place(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_buf *stone,
 		      json_t *json)
 {

@@ -33,7 +33,7 @@ static int64_t expiry_probation(const struct ofs_facts *f)
 	return OFS_MIN(f->ttl, OFS_PROBATION_MAX);
 }
 
-/* Probations are no longer than they must be: each takes memory. */
+/* Probations are as short as possible, since each takes memory. */
 static int64_t probation_begin(const struct ofs_facts *f, enum ofs_verdict cause)
 {
 	return cause == OFS_REMOVE_EXPIRED ? OFS_MAX(ofs_verdict_due(f->used, f->ttl),
@@ -52,7 +52,7 @@ static int64_t probation_end(const struct ofs_facts *f, enum ofs_verdict cause)
 		       : add(since, OFS_PROBATION_SURPLUS);
 }
 
-/* Why it would go; OFS_KEEP_FOREVER or OFS_KEEP_USED: it would not. */
+/* Returns why the file would be removed; OFS_KEEP_FOREVER or OFS_KEEP_USED if it would not. */
 static enum ofs_verdict find_cause(const struct ofs_facts *f)
 {
 	enum ofs_verdict time, room = OFS_KEEP_USED;
@@ -102,7 +102,7 @@ static enum ofs_verdict reach(const struct ofs_facts *f, int64_t *ret_at)
 	if (f->now < *ret_at)
 		return OFS_KEEP_EVICTABLE;
 	*ret_at = probation_end(f, cause);
-	/* Nothing is removed without having been on probation, but at the end of a task. */
+	/* Nothing is removed without a probation, except at the end of a task. */
 	if (f->now < *ret_at || (!f->probation && cause != OFS_REMOVE_ENDED))
 		return OFS_KEEP_PROBATION;
 	return f->open ? OFS_KEEP_OPEN : cause;
@@ -124,10 +124,10 @@ bool ofs_verdict_is_hidden(const struct ofs_facts *f, int64_t *ret_at)
 {
 	int64_t span = f->important ? OFS_TTL_NEVER : f->ttl, at;
 
-	/* The use of any file is one of its task. */
+	/* A use of the file is also a use of its task. */
 	if (f->task_idle)
 		span = OFS_MIN(span, f->task_idle);
-	/* Half of that part, as the collector runs at intervals. */
+	/* Half of that part, since the collector runs at intervals. */
 	at = f->working && span != OFS_TTL_NEVER
 		     ? add(f->used, span / (2 * OFS_VERDICT_HIDDEN_PART))
 		     : OFS_TTL_NEVER;

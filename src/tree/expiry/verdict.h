@@ -1,82 +1,83 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of garbage collection, without I/O: is a file kept? All times are of the store's age
- * clock, in nanoseconds.
+ * The rules of garbage collection, without I/O: is a file kept? All times are nanoseconds of the
+ * store's age clock.
  *
- * A file of the working tier that was not used for its whole time is evictable. It stays while
- * there is room, and goes when it has been evictable for the grace time. For want of room it goes
- * before; where the size limit is exceeded even if it is not evictable. When its task is ended it
- * goes at once, but what never expires is promoted, as is what a rule wants. Nothing goes that is important, of a live task, referred to by a step of a live
- * task, or in use.
+ * A file of the working tier that was unused for its whole lifetime is evictable. It stays while
+ * there is room, and is removed when the grace time has passed as well. If room is short it is
+ * removed earlier, and if the size limit is exceeded even before it is evictable. When its task is
+ * ended, a file is removed at once, unless it never expires: then it is promoted, as is any file
+ * that a rule names. Nothing is removed that is important, belongs to a live task, is referred to
+ * by a step of a live task, or is in use.
  *
- * Uses that the kernel serves from its caches are not seen. So a file is taken out of them once a
- * part of its time has passed (ofs_verdict_is_hidden()), and again when it goes on probation; a use
- * after that is seen. The probation ends so late that a file stays for its whole time after its
- * last use, even if that use was not seen. A use of a file is one of its task as well.
+ * Uses that the kernel serves from its caches are not seen. So a file is dropped from them after a
+ * part of its lifetime (ofs_verdict_is_hidden()), and again when it goes on probation; any later
+ * use is seen. The probation ends late enough for a file to stay for its whole lifetime after its
+ * last use, even an unseen one. A use of a file is also a use of its task.
  */
 #pragma once
 
 #include "base/clock.h"
 #include "tree/core/category.h"
 
-/* An unseen use came within this part of a file's lifetime after the last seen one. */
+/* An unseen use came at most this part of a file's lifetime after the last seen one. */
 #define OFS_VERDICT_HIDDEN_PART 4
 #define OFS_PROBATION_MAX \
-	(600 * OFS_NS_PER_S) /* at least that long, or the file's time if shorter */
-/* Longer than uses are noted ahead of their time, so that any use during it shows. */
+	(600 * OFS_NS_PER_S) /* minimum length, or the file's lifetime if shorter */
+/* Longer than uses are noted ahead of time, so that any use during the probation shows. */
 #define OFS_PROBATION_SURPLUS (62 * OFS_NS_PER_S)
 
-/* The limit that is exceeded unless the file goes. */
+/* The limit that is exceeded unless the file is removed. */
 enum ofs_shortage {
 	OFS_SHORTAGE_NONE,
-	OFS_SHORTAGE_KEEP, /* of the working tier, for what is evictable */
-	OFS_SHORTAGE_DISK, /* of the disk, for what is evictable */
-	OFS_SHORTAGE_MAX, /* of the working tier, for all that is in it */
+	OFS_SHORTAGE_KEEP, /* of the working tier, for evictable files */
+	OFS_SHORTAGE_DISK, /* of the disk, for evictable files */
+	OFS_SHORTAGE_MAX, /* of the working tier, for all files */
 	OFS_SHORTAGES,
 };
 
 struct ofs_facts {
-	bool working; /* it is in the working tier */
+	bool working; /* in the working tier */
 	bool important;
 	bool open; /* somebody holds it */
-	bool agent_ended; /* and that is the agent's end */
+	bool agent_ended; /* `ended` means the end of its agent */
 	bool ended; /* its task was ended, and it was not used since */
-	bool drop; /* and with it goes even what never expires */
+	bool drop; /* and even what never expires is removed */
 	bool wanted; /* a rule promotes it now (promote.h) */
 	enum ofs_shortage shortage;
-	int64_t live; /* its task is live until then, at least; 0: it is not live, or has none */
-	int64_t task_idle; /* how long its task stays live unused; 0: it has none, or has ended */
-	uint64_t step; /* of a live task that refers to it, 0: none */
-	bool unread; /* that step is beyond the limits, and only may refer to it */
+	int64_t live; /* its task is live until then at least; 0: not live, or no task */
+	int64_t task_idle; /* how long its task stays live unused; 0: no task, or it was ended */
+	uint64_t step; /* of a live task, refers to it; 0: none */
+	bool unread; /* that step exceeds the limits, and only may refer to it */
 	int64_t ttl; /* how long it may stay unused, or OFS_TTL_NEVER */
-	int64_t grace; /* and then stays while there is room */
-	int64_t used; /* the last use that was seen */
-	int64_t probation; /* since when it is on probation, 0: it is not */
-	bool agent; /* it is in the tree of an agent, which is of no account but in words */
+	int64_t grace; /* how long it then stays while there is room */
+	int64_t used; /* last use that was seen */
+	int64_t probation; /* start of its probation; 0: not on probation */
+	bool agent; /* in the tree of an agent; only changes the words */
 	int64_t now;
 };
 
 enum ofs_verdict {
-	OFS_KEEP_TIER, /* it is not in the working tier */
+	OFS_KEEP_TIER, /* not in the working tier */
 	OFS_KEEP_IMPORTANT,
-	OFS_KEEP_FOREVER, /* its time is never over */
-	OFS_KEEP_USED, /* its time is not over */
+	OFS_KEEP_FOREVER, /* never expires */
+	OFS_KEEP_USED, /* its lifetime is not over */
 	OFS_KEEP_LIVE, /* its task is live */
 	OFS_KEEP_REFERENCED,
-	OFS_KEEP_EVICTABLE, /* its time is over, and there is room */
+	OFS_KEEP_EVICTABLE, /* its lifetime is over, and there is room */
 	OFS_KEEP_PROBATION,
 	OFS_KEEP_OPEN,
-	OFS_PROMOTE, /* it goes to persistent/ */
+	OFS_PROMOTE, /* moves to persistent/ */
 	OFS_REMOVE_EXPIRED, /* its grace is over */
 	OFS_REMOVE_ENDED,
 	OFS_REMOVE_SURPLUS, /* the size limit has no room for it */
-	OFS_REMOVE_PRESSED, /* it is evictable, and room is short */
+	OFS_REMOVE_PRESSED, /* evictable, and room is short */
 };
 
 /*
- * `ret_at` (may be NULL), if it is not used before: for OFS_KEEP_USED when its time is over, for
- * OFS_KEEP_LIVE when its task is idle, for OFS_KEEP_EVICTABLE when its probation is to begin, for
- * OFS_KEEP_PROBATION when that ends; else 0.
+ * Decides on a file. Sets *ret_at (may be NULL) to a time that holds unless the file is used
+ * before: for OFS_KEEP_USED the end of its lifetime, for OFS_KEEP_LIVE when its task becomes idle,
+ * for OFS_KEEP_EVICTABLE the start and for OFS_KEEP_PROBATION the end of its probation; else 0.
  */
 enum ofs_verdict ofs_verdict_reach(const struct ofs_facts *f, int64_t *ret_at);
 
@@ -85,21 +86,21 @@ static inline bool ofs_verdict_is_removal(enum ofs_verdict v)
 	return v >= OFS_REMOVE_EXPIRED;
 }
 
-/* It is not dropped but promoted. */
+/* Returns whether the file is promoted instead of removed. */
 bool ofs_verdict_promotes(const struct ofs_facts *f);
 
-/* When its time is over, and it is evictable; OFS_TTL_NEVER: never. */
+/* Returns when the lifetime is over and the file becomes evictable; OFS_TTL_NEVER: never. */
 int64_t ofs_verdict_due(int64_t used, int64_t ttl);
 
-/* From when on it goes where room is short, and when it goes where there is room. */
+/* These return from when on the file is removed if room is short, and when it is removed anyway. */
 int64_t ofs_verdict_pressable(const struct ofs_facts *f);
 int64_t ofs_verdict_over(const struct ofs_facts *f);
 
 /*
- * The kernel's caches of the file must be dropped by now, so that its uses are seen; `ret_at` (may
- * be NULL) is when they must, OFS_TTL_NEVER: never.
+ * Returns whether the kernel's caches of the file must be dropped by now, so that uses are seen.
+ * Sets *ret_at (may be NULL) to when they must; OFS_TTL_NEVER: never.
  */
 bool ofs_verdict_is_hidden(const struct ofs_facts *f, int64_t *ret_at);
 
-/* When a task that was last seen to be used at `used` is idle. */
+/* Returns when a task becomes idle whose last seen use was at `used`. */
 int64_t ofs_verdict_task_end(int64_t used, int64_t task_idle);
