@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offloadfs: the daemon. */
+/* offloadfs, the daemon. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,8 +21,9 @@ enum {
 };
 
 /*
- * Opens what is missing of the three standard files, so that no file of the store ever gets one of
- * their numbers: it would be written to as a log, and be replaced when the terminal is let go.
+ * Opens those of the three standard files that are missing, so that no file of the store ever gets
+ * one of their numbers: log messages would be written to it, and it would be replaced when the
+ * daemon lets go of the terminal.
  */
 static int fill_standard_files(void)
 {
@@ -67,7 +68,7 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 		     : 0;
 }
 
-/* The clocks that a test has asked for (docs/TESTING.md). */
+/* Takes the clocks that a test provides (docs/TESTING.md). */
 static int take_clock(struct ofs_error *err)
 {
 	const char *path = secure_getenv("OFFLOADFS_CLOCK");

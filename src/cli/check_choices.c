@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What would make a store that works faster or safer. */
+/* Checks what would make a working store faster or safer. */
 #include <fcntl.h>
 
 #include <offloadfs/tree.h>
@@ -10,7 +10,7 @@
 #include "io/file.h"
 
 #define SYNCS 5
-#define SYNC_SLOW (10 * OFS_NS_PER_MS) /* what a disk that turns needs at least */
+#define SYNC_SLOW (10 * OFS_NS_PER_MS) /* the least that a spinning disk needs */
 
 static int compare_times(const void *a, const void *b)
 {
@@ -19,7 +19,9 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median time of an fdatasync() of 4 KiB, by a file without a name; -errno. */
+/*
+ * Returns the median time of an fdatasync() of 4 KiB in an unnamed file, in nanoseconds, or -errno.
+ */
 static int64_t measure_sync(int dirfd)
 {
 	OFS_CLOSE int fd = ofs_io_open(dirfd, ".", O_TMPFILE | O_WRONLY, 0600);

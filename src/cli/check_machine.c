@@ -24,7 +24,7 @@
 #define TEXT_MAX (1 << 20)
 #define VERSION_MAX ((size_t)511)
 
-/* Allocated; NULL when it cannot be read. */
+/* Returns allocated text, or NULL if it cannot be read. */
 static char *read_text(const char *path)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -67,7 +67,7 @@ static void check_device(enum ofs_state bad)
 			  strerror(code));
 }
 
-/* A number in /proc/self/status; `otherwise` when it is not there. */
+/* Returns a number in /proc/self/status, or `otherwise` if it is not there. */
 static uint64_t read_status(const char *field, int base, uint64_t otherwise)
 {
 	OFS_FREE char *status = read_text("/proc/self/status");
@@ -76,7 +76,7 @@ static uint64_t read_status(const char *field, int base, uint64_t otherwise)
 	return at ? strtoull(at + strlen(field), NULL, base) : otherwise;
 }
 
-/* Mounting needs CAP_SYS_ADMIN, one's own or that of a setuid fusermount3. */
+/* Mounting needs CAP_SYS_ADMIN, our own or that of a setuid fusermount3. */
 static void check_rights(bool root, enum ofs_state bad)
 {
 	uint64_t rights = read_status(root ? "\nCapEff:" : "\nCapBnd:", 16, UINT64_MAX);
@@ -108,7 +108,7 @@ static int ask_version(const void *arg, char *text)
 	return 0;
 }
 
-/* Gives what the daemon answers to --version. */
+/* Sets *ret_version to the daemon's answer to --version. */
 static void check_daemon(enum ofs_state bad, char **ret_version)
 {
 	static const char ours[] = "offloadfs " OFS_VERSION " ";
@@ -252,7 +252,7 @@ static void check_tool(const char *name, const char *program, const char *withou
 		ofs_found(OFS_NOTE, name, "not in PATH: %s\n-> sudo apt install %s", without, name);
 }
 
-/* Whether settings of that place make the agent run our hook. */
+/* Returns true if the agent's settings of that place run our hook. */
 static bool has_hook(const struct ofs_agent *agent, enum ofs_agent_place place)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };

@@ -29,15 +29,15 @@
 #define PROC_MAX 4096
 #define MIB (UINT64_C(1) << 20)
 #define SPACE_LITTLE (1024 * MIB)
-/* The engine's reserve and a checkpoint or two. */
+/* The store's reserve and a checkpoint or two. */
 #define SPACE_TOO_LITTLE (32 * MIB)
 
 struct store {
 	const char *path;
-	char *word; /* the path as a word of a shell's command line */
-	int dirfd; /* -1: it cannot be looked into */
+	char *word; /* the path, quoted for a shell */
+	int dirfd; /* -1: the store cannot be examined */
 	bool mounted;
-	bool held; /* somebody has it open */
+	bool held; /* somebody has the store open */
 };
 
 /* ---- the directory */
@@ -54,7 +54,7 @@ static void check_owner(struct store *s, uid_t uid)
 			  owner, owner);
 }
 
-/* False when there is no directory to look into. */
+/* Returns false if there is no directory to examine. */
 static bool check_directory(struct store *s)
 {
 	struct stat st;
@@ -106,12 +106,12 @@ static bool check_directory(struct store *s)
 
 struct open_files {
 	int dirfd;
-	const char *dir; /* as it is named in the finding, with its slash */
+	const char *dir; /* its name in the finding, with a slash */
 	size_t count;
 	char *first;
 };
 
-/* Settings are written by hand, and hold no content. */
+/* Settings are not checked: they are written by hand and hold no content. */
 static int look_at_mode(void *arg, const char *name)
 {
 	struct open_files *o = arg;
@@ -127,7 +127,9 @@ static int look_at_mode(void *arg, const char *name)
 	return 0;
 }
 
-/* The group's bits of a mode are the mask of an ACL: they are 0 where it lets nobody in. */
+/*
+ * If a file has an ACL, the group bits of its mode are the mask, which is 0 if it lets nobody in.
+ */
 static void check_modes(struct store *s)
 {
 	static const char *const folders[] = { "",     "journal/",   "packs/", "quarantine/",
@@ -151,9 +153,9 @@ static void check_modes(struct store *s)
 	free(o.first);
 }
 
-/* ---- who has it open */
+/* ---- the user of the store */
 
-/* By SIGSTOP, or by a debugger. */
+/* Returns true if the process was stopped by SIGSTOP or a debugger. */
 static bool is_stopped(long pid)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stat = OFS_BUF_INIT;
@@ -203,7 +205,7 @@ static void check_lock(struct store *s)
 			  "the lock cannot be opened: %s\n-> chmod 600 %s/lock", strerror(-fd),
 			  s->word);
 	} else if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0) {
-		/* Shared, and gone when the file is closed: an owner that starts waits for it. */
+		/* The lock is shared and ends with the file: an owner that starts waits for it. */
 		s->held = true;
 		tell_owner(s);
 	} else if (owner.pid) {
@@ -227,7 +229,7 @@ static int note_any(void *arg, const char *name)
 	return 1;
 }
 
-/* No index: either it has never been made, or it was lost. */
+/* Reports a missing index, which was never made or is lost. */
 static void check_missing_index(struct store *s)
 {
 	bool content = false;
@@ -243,7 +245,7 @@ static void check_missing_index(struct store *s)
 			  "nothing is stored yet\n-> offload up, put and run start it");
 }
 
-/* The head of a database file: where SQLite keeps what `PRAGMA` gives by these names. */
+/* The header of a database file, in which SQLite keeps what PRAGMA gives by these names. */
 struct head {
 	uint8_t magic[16];
 	uint8_t rest[44];
@@ -253,8 +255,8 @@ struct head {
 };
 
 /*
- * Reads it. True for a database with that application_id; one that was just made has 0, and may
- * have all but its first bytes in its log still.
+ * Reads the header. Returns true for a database with that application_id. A new database has 0, and
+ * all but its first bytes may still be in its log.
  */
 static bool read_head(const struct store *s, int fd, const char *log, uint32_t application,
 		      struct head *ret)
@@ -309,12 +311,13 @@ static void check_context(struct store *s)
 	ofs_settings_init(&settings);
 	if (ofs_settings_load(&settings, s->path, &err) < 0)
 		ofs_found(OFS_PROBLEM, "context",
-			  "%s\n-> correct or remove it: offloadfs-context(5) lists the keys", err.text);
+			  "%s\n-> correct or remove it: offloadfs-context(5) lists the keys",
+			  err.text);
 	else if (faccessat(s->dirfd, "context.ini", F_OK, 0) == 0)
 		ofs_found(OFS_FINE, "context", "context.ini is valid");
 }
 
-/* Reads it, too. */
+/* Also loads the configuration. */
 static void check_config(struct store *s, struct ofs_config *config)
 {
 	struct ofs_error err;
@@ -331,7 +334,7 @@ static void check_config(struct store *s, struct ofs_config *config)
 				  : "no config.ini: all defaults");
 }
 
-/* ---- where it lies */
+/* ---- the filesystem below */
 
 struct size {
 	char text[32];
@@ -421,10 +424,10 @@ static void check_filesystem(struct store *s)
 struct journal {
 	int dirfd;
 	uint64_t bytes;
-	uint32_t foreign; /* the format of a segment that is not ours; 0: none */
+	uint32_t foreign; /* format of a segment that is not ours; 0: none */
 };
 
-/* One may go while it is looked at: that is nothing to tell. */
+/* A segment may go in the meantime; that is no finding. */
 static int look_at_segment(void *arg, const char *name)
 {
 	struct journal *j = arg;
@@ -468,7 +471,7 @@ static void check_journal(struct store *s, uint64_t max)
 
 /* ---- the search index */
 
-/* Derived from the rest: it can be built anew whatever happens to it. */
+/* The search index is derived from the rest, so it can always be rebuilt. */
 static void check_search(struct store *s)
 {
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "search.db", O_RDONLY | O_NONBLOCK, 0);

@@ -51,7 +51,7 @@ static json_t *as_line(const char *text)
 	return json_string(line);
 }
 
-/* Takes the reference. */
+/* Takes ownership of the reference. */
 static void add_finding(json_t *one)
 {
 	const char *state = json_string_value(json_object_get(one, "state"));
@@ -151,7 +151,7 @@ struct check {
 	const void *arg;
 };
 
-/* The findings go to the parent as JSON. */
+/* Writes the findings for the parent, as JSON. */
 static int run_check(const void *arg, char *text)
 {
 	const struct check *check = arg;

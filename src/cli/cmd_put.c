@@ -5,7 +5,7 @@
 #include "cli/report.h"
 #include "client/pointer.h"
 
-/* Of the child: it is stored, and could not be told. */
+/* Exit code of the child: the input was stored, but this could not be reported. */
 #define PUT_STORED 100
 
 static struct ofs_deposit deposit = { .category = "general", .way = "put" };

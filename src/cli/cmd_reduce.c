@@ -37,7 +37,7 @@ static size_t skip_blanks(const struct ofs_buf *in, size_t at)
 	return at;
 }
 
-/* Says which object it was; the first of all needs no name. */
+/* Reports which object is wrong. The first one needs no number. */
 static int refuse(const struct ofs_buf *in, size_t at, size_t index, const char *why)
 {
 	size_t line = 1;
@@ -50,7 +50,7 @@ static int refuse(const struct ofs_buf *in, size_t at, size_t index, const char 
 				why);
 }
 
-/* Reads and checks all of the input before anything is stored. An exit code. */
+/* Parses and checks all of the input before anything is stored. Returns an exit code. */
 static int parse_calls(const struct ofs_buf *in, struct calls *c)
 {
 	const char *data = (const char *)in->data;
@@ -78,7 +78,7 @@ static void print_step(const struct ofs_step *step)
 
 	ofs_step_print(step, &line);
 	printf("%s\n", ofs_buf_str(&line));
-	/* Each is told at once: the next may fail. */
+	/* Report each step at once, as the next may fail. */
 	fflush(stdout);
 }
 

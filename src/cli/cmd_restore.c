@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload restore: a store from the object storage to which it was replicated. */
+/* offload restore: restores a store from the object storage it was replicated to. */
 #include "cli/command.h"
 #include "cli/progress_line.h"
 #include "cli/report.h"
@@ -19,7 +19,7 @@ static void draw(void *arg, uint64_t done, uint64_t total)
 	ofs_progress_draw(arg, done, total);
 }
 
-/* It goes on being replicated to there. */
+/* The restored store goes on replicating to the same place. */
 static int configure(const char *store, const struct ofs_remote_access *a, const char *file,
 		     struct ofs_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload salvage: what a store has that its remote never got, after another host took over. */
+/* offload salvage: copies what a store's remote never got before another host took over. */
 #include <inttypes.h>
 
 #include "cli/command.h"
@@ -23,7 +23,7 @@ static int tell(void *arg, const char *path, uint64_t size)
 	return 0;
 }
 
-/* How to get at its remote, by its configuration. */
+/* Sets *ret to the access to the remote that the store's configuration names. */
 static int find_remote(const char *store, struct ofs_error *err, struct ofs_remote_access *ret)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;

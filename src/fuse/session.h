@@ -6,14 +6,15 @@
 
 struct ofs_session;
 
-/* Parses the mount options; nothing is opened yet. -EINVAL: one of them is wrong. */
+/* Parses the mount options; opens nothing yet. Returns -EINVAL if one of them is wrong. */
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret);
 
 /*
- * Opens the store and mounts it; `o` is borrowed until the session is destroyed. With `replaces` it
- * takes the place of a dead mount. 1: a signal asked to stop before there was a mount, or somebody
- * unmounted the dead one. After that or an error, destroying the session leaves nothing
- * mounted or locked. From here on a thread handles the signals that ask to stop.
+ * Opens the store and mounts it. `o` is borrowed until the session is destroyed. With `replaces`,
+ * it takes the place of a dead mount. Returns 0 or -errno, or 1 if a signal asked to stop before
+ * there was a mount, or if somebody has unmounted the dead one. After a 1 or an error, destroying
+ * the session leaves nothing mounted or locked. From this call on, a thread handles the signals
+ * that ask to stop.
  */
 int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool replaces,
 		      struct ofs_error *err);
@@ -21,5 +22,8 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool r
 /* Serves requests until the tree is unmounted or a signal asks to stop. 0 or -errno. */
 int ofs_session_serve(struct ofs_session *s);
 
-/* Unmounts, writes the last checkpoint and frees; -errno if that failed. NULL is allowed. */
+/*
+ * Unmounts, writes the last checkpoint and frees. Returns -errno if the checkpoint failed. NULL is
+ * allowed.
+ */
 int ofs_session_destroy(struct ofs_session *s);
