@@ -21,9 +21,8 @@ enum {
 };
 
 /*
- * Opens those of the three standard files that are missing, so that no file of the store ever gets
- * one of their numbers: log messages would be written to it, and it would be replaced when the
- * daemon lets go of the terminal.
+ * Opens those of the three standard files that are missing, so that no file of the store gets their
+ * numbers: it would be written to as a log, and be replaced when the terminal is let go.
  */
 static int fill_standard_files(void)
 {

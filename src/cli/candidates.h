@@ -14,9 +14,7 @@ struct ofs_candidates {
 	const struct ofs_shell_line *line;
 	size_t before; /* byte of the last word at which the part to complete starts: "--task=" */
 	bool quoted; /* print candidates ready to insert, without descriptions */
-	/*
-	 * Printed last: "files", "dirs" or "command N" (the words from the Nth on are a command).
-	 */
+	/* Printed last: "files", "dirs" or "command N" (a command starts at word N). */
 	char rest[32];
 };
 

@@ -19,9 +19,7 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/*
- * Returns the median time of an fdatasync() of 4 KiB in an unnamed file, in nanoseconds, or -errno.
- */
+/* Returns the median time of an fdatasync() of 4 KiB in an unnamed file, in ns, or -errno. */
 static int64_t measure_sync(int dirfd)
 {
 	OFS_CLOSE int fd = ofs_io_open(dirfd, ".", O_TMPFILE | O_WRONLY, 0600);

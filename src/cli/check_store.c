@@ -127,9 +127,7 @@ static int look_at_mode(void *arg, const char *name)
 	return 0;
 }
 
-/*
- * If a file has an ACL, the group bits of its mode are the mask, which is 0 if it lets nobody in.
- */
+/* If a file has an ACL, the group bits of its mode are the mask: 0 if it lets nobody in. */
 static void check_modes(struct store *s)
 {
 	static const char *const folders[] = { "",     "journal/",   "packs/", "quarantine/",

@@ -51,10 +51,7 @@ static int call_work(const void *arg)
 	return ofs_print_json(answer, request->call->name);
 }
 
-/*
- * Reads an object from standard input. Sets *ret to NULL (no arguments) if it is empty or a
- * terminal.
- */
+/* Reads an object from standard input. *ret is NULL if it is empty or a terminal. */
 static int call_read(struct ofs_error *err, json_t **ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf in = OFS_BUF_INIT;
@@ -74,10 +71,7 @@ static int call_read(struct ofs_error *err, json_t **ret)
 	return 0;
 }
 
-/*
- * Returns the allocated path of the socket on which `offload serve` serves the tree, or NULL if
- * none is known.
- */
+/* Returns the socket at which `offload serve` serves the tree, allocated; NULL: none is known. */
 static char *find_socket(void)
 {
 	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * offload compact: writes the history section of a prompt, from the steps of a task or from input.
- */
+/* offload compact: writes the history section of a prompt, from steps of a task or given ones. */
 #include <fcntl.h>
 
 #include "cli/command.h"
@@ -15,8 +13,7 @@
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)
 
 static const char *task; /* NULL: the steps come from input */
-static uint64_t keep = OFS_COUNT_NONE,
-		budget = OFS_COUNT_NONE; /* OFS_COUNT_NONE: as set in context.ini */
+static uint64_t keep = OFS_COUNT_NONE, budget = OFS_COUNT_NONE; /* as set */
 static const struct ofs_option options[] = {
 	OFS_TEXT('t', "task", "TASK", &task, "the steps of a task"),
 	OFS_COUNT(0, "keep", "K", &keep, "steps", UINT64_MAX - 1, "steps in full (default: 3)"),

@@ -45,10 +45,7 @@ static int context_write(void *arg, const void *data, size_t len)
 	return fwrite(data, 1, len, stdout) == len ? 0 : -errno;
 }
 
-/*
- * Chooses the summarizer of the option or, without that, of the settings. Without either, rules
- * summarize.
- */
+/* Chooses the summarizer: that of the option, else of the settings, else rules. */
 static int context_choose(const struct ofs_settings *settings, struct ofs_summarizer *summarizer,
 			  struct ofs_error *err)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * offload export and offload import: write memory to an archive that tar(1) can read, and read it
- * back.
- */
+/* offload export and offload import: write memory to an archive for tar(1), and read it back. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -202,10 +202,7 @@ static int read_settings(struct ofs_settings_file *ret)
 	return r < 0 ? ofs_report("%s", err.text) : OFS_EXIT_OK;
 }
 
-/*
- * Adds the entries that are wanted. Returns the number of changes, or -1 if the settings do not
- * allow it.
- */
+/* Adds missing entries. Returns the number of changes, or -1 if the settings do not allow it. */
 static int add_entries(const char *command, struct ofs_settings_file *s)
 {
 	struct ofs_error err;
@@ -356,10 +353,7 @@ static int run_uninstall(void)
 		&s, !json_object_size(s.json) ? OFS_SETTINGS_REMOVE_ALL : OFS_SETTINGS_WRITE, yes);
 }
 
-/*
- * Returns true if the agent is asked for where none is named: its program is here or, with
- * `installed`, its settings are.
- */
+/* Returns true if the agent's program is here or, with `installed`, its settings. */
 static bool is_there(const struct ofs_agent *a, bool installed)
 {
 	OFS_FREE char *program = NULL, *path = NULL;
@@ -372,10 +366,7 @@ static bool is_there(const struct ofs_agent *a, bool installed)
 	       access(path, F_OK) == 0;
 }
 
-/*
- * Runs `work` for each agent that is there, or for the first one if none is. Returns the first exit
- * code that is not 0.
- */
+/* Calls `work` for each agent here, or else for the first. Returns the first nonzero exit code. */
 static int run_for_all(int (*work)(void), bool installed)
 {
 	int code = OFS_EXIT_OK;

@@ -18,8 +18,7 @@
 
 #define LIST_DIR ".offload/list/"
 #define PORTION_BYTES ((size_t)4 << 20) /* of pages; a child keeps what it shows in memory */
-#define LIST_HERE \
-	100 /* exit code of the child: the tree is not mounted, so the parent does the work */
+#define LIST_HERE 100 /* exit code of the child: the tree is not mounted */
 
 static struct ofs_option_list tiers, categories, tasks, tags;
 static const char *older, *newer;
@@ -404,10 +403,7 @@ static void work_finish(struct work *w)
 	ofs_access_finish(&w->access);
 }
 
-/*
- * Finds the tree and resolves the operands. Returns an exit code, or LIST_HERE if it is not
- * mounted.
- */
+/* Finds the tree and resolves the operands. Returns an exit code; LIST_HERE: not mounted. */
 static int work_begin(struct work *w, char *const *operands)
 {
 	size_t n = 0;

@@ -24,8 +24,7 @@ static const char *since, *task;
 static uint64_t count = OFS_COUNT_NONE;
 static int event = -1;
 static bool follow;
-static uint64_t
-	agent_dir; /* whose log is read if the store is not mounted; 0: that of the whole tree */
+static uint64_t agent_dir; /* whose log it is, without a mount; 0: of all */
 
 static const struct ofs_option options[] = {
 	OFS_COUNT('n', "lines", "N", &count, "lines", COUNT_MAX,

@@ -109,10 +109,7 @@ static int serve(void)
 	return r < 0 ? ofs_report("cannot serve: %s", strerror(-r)) : OFS_EXIT_OK;
 }
 
-/*
- * Serves and ends the child. Its standard files are closed, as open ones would keep its client
- * waiting.
- */
+/* Serves and ends the child. Standard files left open would keep its client waiting. */
 static _Noreturn void serve_in_child(int done)
 {
 	char code;
@@ -196,9 +193,7 @@ static int print_entry(FILE *out, const char *const words[])
 	return OFS_EXIT_OK;
 }
 
-/*
- * Loads the settings. If their folder is the workspace or $HOME, it stays when the file is removed.
- */
+/* Loads the settings. If their folder is the workspace or $HOME, it outlives the file. */
 static int read_settings(struct ofs_settings_file *ret)
 {
 	OFS_FREE char *path = NULL, *workspace = NULL;

@@ -94,9 +94,7 @@ static const struct ofs_asset *find_asset(const char *name, size_t len)
 	return a->name ? a : NULL;
 }
 
-/*
- * Returns the asset that a line of the page loads, or NULL. Its name follows `start` in the line.
- */
+/* Returns the asset that a line of the page loads: its name follows `start`. NULL: none. */
 static const struct ofs_asset *loaded(const char *line, const char *start)
 {
 	size_t len = strlen(start);

@@ -117,9 +117,7 @@ static bool search_print_next(struct source *s, json_t *list, uint64_t *found)
 	return printed;
 }
 
-/*
- * Prints the best hit of each source, then the second best, and so on. Returns the number of hits.
- */
+/* Prints the best hit of each source, then the second best, and so on. Returns their number. */
 static uint64_t search_print(struct source *sources, size_t n, json_t *list)
 {
 	uint64_t found = 0;

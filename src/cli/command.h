@@ -99,9 +99,7 @@ int ofs_command_parse(const struct ofs_command *self, int *argc, char ***argv);
 
 void ofs_command_print_help(const struct ofs_command *self);
 
-/*
- * Lists all options of a command, with those that every command takes last. Returns their number.
- */
+/* Lists the options of a command, the ones that all commands take last. Returns their number. */
 size_t ofs_command_options(const struct ofs_command *self,
 			   const struct ofs_option *ret[OFS_OPTIONS_MAX]);
 

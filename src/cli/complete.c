@@ -200,10 +200,7 @@ static bool is_repeated(const struct token *t)
 	return t->len > 3 && memcmp(t->text + t->len - 3, "...", 3) == 0;
 }
 
-/*
- * Returns the token for the operand after those typed, or NULL if the form has none or does not
- * match.
- */
+/* Returns the token of the next operand, or NULL if the form has none or does not match. */
 static const struct token *next_operand(const struct form *form, const struct ofs_shell_line *l,
 					const struct typed *t)
 {
@@ -275,10 +272,7 @@ static void offer_operands(struct ofs_candidates *c, const struct typed *t)
 
 /* ---- the line */
 
-/*
- * Returns the word that names one of our programs. Words before it, such as `env`, are not part of
- * its line.
- */
+/* Returns the word that names one of our programs; words such as `env` may precede it. */
 static size_t find_program(const struct ofs_shell_line *l, bool *ret_daemon)
 {
 	for (size_t i = 0; i < l->n; i++) {

@@ -32,8 +32,5 @@ struct ofs_cover {
  */
 int ofs_cover_make(const struct ofs_cover *c, struct ofs_error *err);
 
-/*
- * For root: closes /proc to writing, once a user namespace has locked what ofs_cover_make() did. 0,
- * or -errno with the reason in `err`.
- */
+/* For root: makes /proc read-only, after a user namespace has locked the covers. 0 or -errno. */
 int ofs_cover_close_proc(struct ofs_error *err);

@@ -151,9 +151,8 @@ static int look_at_process(void *arg, const char *name)
 }
 
 /*
- * Reports who uses the mount. Examines only the paths of open files and working directories, and
- * never enters the mount. Returns -EBUSY, or -EAGAIN if nobody is found, as it may be busy for a
- * moment only.
+ * Reports who uses the mount, by the paths of open files and working directories; never enters the
+ * mount. Returns -EBUSY, or -EAGAIN if nobody is found: it may be busy for a moment only.
  */
 static int daemon_busy(const char *mountpoint, struct ofs_error *err)
 {
@@ -213,10 +212,7 @@ static bool daemon_is_mounted(const char *store, const char *mountpoint)
 	return m && strcmp(m->source, store) == 0;
 }
 
-/*
- * Returns 1 if somebody owns the store, 0 if nobody does. With `at`, only an owner that is to mount
- * it there counts.
- */
+/* Returns 1 if the store has an owner (which, unless `at` is NULL, is to mount it there), or 0. */
 static int daemon_owns(const char *store, const char *at, struct ofs_error *err)
 {
 	OFS_CLOSE int dir = ofs_io_open(AT_FDCWD, store, O_RDONLY | O_DIRECTORY, 0);

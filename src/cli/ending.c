@@ -5,9 +5,7 @@
 #include "cli/report.h"
 #include "io/path.h"
 
-/*
- * Takes an item of the collection. Files that expired elsewhere are also removed, but not listed.
- */
+/* Takes an item of the collection, which also removes files elsewhere. Those are not listed. */
 static int tell(void *arg, json_t *item)
 {
 	struct ofs_ending *e = arg;

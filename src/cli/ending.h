@@ -22,10 +22,7 @@ void ofs_ending_init(struct ofs_ending *e, const struct ofs_access *access, cons
 		     bool own, bool dry_run);
 void ofs_ending_finish(struct ofs_ending *e);
 
-/*
- * Counts an item of ofs_collection_run(), and keeps or prints it, once for each path. Borrows it.
- * Returns an exit code.
- */
+/* Counts a borrowed item, and keeps or prints it, once for each path. Returns an exit code. */
 int ofs_ending_take(struct ofs_ending *e, json_t *item);
 
 /* Does the same for files that have no item, which stay. */

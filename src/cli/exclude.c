@@ -17,9 +17,7 @@ void ofs_exclude_finish(struct ofs_exclude *e)
 	free(e->line);
 }
 
-/*
- * Asks git for the top of the work tree and the exclude file. Returns false if git knows of none.
- */
+/* Asks git for the top of the work tree and the exclude file. False: git knows of none. */
 static bool ask_git(const char *workspace, char **ret_top, char **ret_file)
 {
 	/* In a git hook, the environment may name another repository than that of the workspace. */
@@ -41,9 +39,7 @@ static bool ask_git(const char *workspace, char **ret_top, char **ret_file)
 	return true;
 }
 
-/*
- * Without git: finds the nearest folder upwards with a folder .git, which holds the exclude file.
- */
+/* Without git: finds the nearest folder upwards with a folder .git, which holds the file. */
 static bool look_upwards(const char *workspace, char **ret_top, char **ret_file)
 {
 	OFS_FREE char *top = ofs_strdup(workspace);

@@ -12,9 +12,8 @@ struct ofs_exclude {
 };
 
 /*
- * Finds the line that excludes `mountpoint` (absolute, in the workspace) from the repository of the
- * workspace. Returns 0, -ENOENT if there is no repository, -EILSEQ if no line can name the mount
- * point, or another -errno.
+ * Finds the line that excludes `mountpoint` (absolute, in the workspace) from the workspace's
+ * repository. Returns 0, -ENOENT if there is no repository, or another -errno.
  */
 int ofs_exclude_find(const char *workspace, const char *mountpoint, struct ofs_exclude *ret);
 void ofs_exclude_finish(struct ofs_exclude *e);

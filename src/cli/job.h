@@ -44,10 +44,9 @@ struct ofs_job {
 void ofs_job_finish(struct ofs_job *job);
 
 /*
- * Sets the attribute to `command` and waits for the end of the job. From then on, the first SIGINT,
- * SIGTERM or SIGHUP stops the job, and a second one ends the tool. Returns 0, -EINTR after a signal
- * (`stopping`: the job was stopped), -ECANCELED if somebody else stopped it, or another -errno.
- * `err` has the reason, except for -EINTR.
+ * Sets the attribute to `command` and waits for the end. The first SIGINT, SIGTERM or SIGHUP stops
+ * the job; a second one ends the tool. Returns 0, -EINTR after a signal (`stopping`: the job was
+ * stopped), -ECANCELED if somebody else stopped it, or another -errno with the reason in `err`.
  */
 int ofs_job_run(struct ofs_job *job, const char *command, struct ofs_error *err);
 
@@ -79,9 +78,8 @@ int ofs_collection_run(struct ofs_job *job, bool dry_run, const char *task, stru
 bool ofs_collected_is(const json_t *item, const char *action);
 
 /*
- * Prints an item and a newline: "would remove cache/shell/x (4.2 KB): unused for 41m, its time is
- * 30m", or "promoted tasks/t/x (2 B) to persistent/general/x: its task has ended, and it never
- * expires".
+ * Prints an item: "would remove cache/shell/x (4.2 KB): unused for 41m, its time is 30m", "promoted
+ * tasks/t/x (2 B) to persistent/general/x: its task has ended, and it never expires".
  */
 void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out);
 

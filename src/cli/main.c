@@ -134,10 +134,7 @@ static int fill_standard_descriptors(void)
 	return 0;
 }
 
-/*
- * Sets how long the tree may take to answer a call, by OFFLOAD_TIMEOUT. Returns -1, or an exit
- * code.
- */
+/* Sets the time that the tree may take for a call (OFFLOAD_TIMEOUT). -1, or an exit code. */
 static int set_patience(void)
 {
 	static const struct ofs_quantity seconds = { .unit = OFS_UNIT_S, .min = 1, .max = 3600 };

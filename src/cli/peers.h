@@ -7,16 +7,10 @@
 
 #include "client/target.h"
 
-/*
- * Adds or changes a peer, "NAME=URL", or removes it, "NAME=". Returns -EINVAL if that is malformed,
- * or another -errno; `err` has the reason.
- */
+/* Adds or changes a peer ("NAME=URL"), or removes it ("NAME="). 0, or -errno with a message. */
 int ofs_peers_change(const char *store, const char *peer, struct ofs_error *err);
 
-/*
- * Mounts the peers that are not mounted in `target`, which must be, and prints them. Reports
- * failures. Returns an exit code.
- */
+/* Mounts the missing peers of `target`, a mounted tree. Reports failures. Returns an exit code. */
 int ofs_peers_up(const struct ofs_target *target);
 
 /* Unmounts all peers in the tree at `mountpoint`. 0, or -errno with the reason in `err`. */

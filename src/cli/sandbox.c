@@ -61,9 +61,8 @@ struct sandbox {
 	gid_t gid;
 	sigset_t mask; /* of the command */
 	/*
-	 * The command shares the process group of the supervisor, as the job control of the
-	 * terminal requires. Without a terminal it has a group of its own, so that signals to the
-	 * group stay inside.
+	 * The command shares the supervisor's process group, as job control of a terminal requires.
+	 * Without a terminal it has its own, so that signals to the group stay inside.
 	 */
 	bool terminal;
 };
@@ -77,9 +76,7 @@ static int read_number(const char *path, int missing)
 	return ofs_io_read_file(AT_FDCWD, path, 64, &text) < 0 ? missing : atoi(ofs_buf_str(&text));
 }
 
-/*
- * Sets the reason, as far as settings tell it, why a call that makes a namespace failed with `r`.
- */
+/* Sets the reason, if settings tell it, why a call that makes a namespace failed with `r`. */
 static int refused(int r, const char *what, struct ofs_error *err)
 {
 	const char *why = "this container or its seccomp filter forbids it; give the agent a "
@@ -281,10 +278,7 @@ __attribute__((noreturn)) static void be_init(const struct sandbox *b, int to_su
 		_exit(EXIT_FAILURE);
 	setpgid(0, 0); /* the supervisor passes on signals to its group */
 	let_go_of_standard();
-	/*
-	 * Set only now, because a change of credentials clears it. The supervisor may already be
-	 * gone.
-	 */
+	/* Set late, because a change of credentials clears it. The supervisor may be gone. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (poll(&(struct pollfd){ .fd = REPORT_FD }, 1, 0) > 0)
 		_exit(EXIT_SUCCESS); /* nobody is left to report to */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Runs a command that sees only the tree of one agent of a store. SECURITY.md says what that
- * protects.
- */
+/* Runs a command that sees only one agent's tree of a store. SECURITY.md says what that keeps. */
 #pragma once
 
 #include "cli/cover.h"

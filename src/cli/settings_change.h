@@ -4,15 +4,12 @@
 
 #include "agent/settings_file.h"
 
-/*
- * Returns how an agent starts this program: its name if PATH leads to it, else its path. Allocated.
- */
+/* Returns how an agent starts this program: its name, if PATH leads to it, or path. Allocated. */
 char *ofs_settings_program(void);
 
 /*
- * Checks that settings in a workspace really lie in it. Their folder or file may be a link that
- * somebody left so that another file is changed. `workspace` is NULL for the user's settings. 0, or
- * -EXDEV with a message.
+ * Checks that settings in a workspace (NULL: they are the user's) really lie in it. Somebody may
+ * have left a link there to have another file changed. 0, or -EXDEV with a message.
  */
 int ofs_settings_check_place(const char *path, const char *workspace, struct ofs_error *err);
 

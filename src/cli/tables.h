@@ -6,10 +6,7 @@
 
 #include "cli/command.h"
 
-/*
- * Returns a command: name, synopsis, summary, help, notes, and options with letter, name, value,
- * text and words.
- */
+/* Returns a command's texts, and its options with letter, name, value, text and words. */
 json_t *ofs_tables_command(const struct ofs_command *command);
 
 /*

@@ -70,9 +70,7 @@ int ofs_canvas_width(const struct ofs_canvas *c, const char *text)
 	return (int)(cells.len / sizeof(struct ofs_cell));
 }
 
-/*
- * Half of a wide character becomes a blank. Another cell follows `from` if the last is not ASCII.
- */
+/* Half of a wide character becomes a blank. If the last is not ASCII, another cell follows it. */
 static void set(struct ofs_canvas *c, int row, int col, enum ofs_style style,
 		const struct ofs_cell *from, int n)
 {

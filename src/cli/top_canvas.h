@@ -28,10 +28,7 @@ struct ofs_canvas {
 	struct ofs_cell *cells;
 };
 
-/*
- * Makes a blank canvas. With `utf8`, the locale must be one of UTF-8: it knows which characters are
- * wide.
- */
+/* Makes a blank canvas. The locale, UTF-8 if `utf8` is set, knows which characters are wide. */
 void ofs_canvas_init(struct ofs_canvas *c, int rows, int cols, bool utf8);
 void ofs_canvas_finish(struct ofs_canvas *c);
 

@@ -118,9 +118,7 @@ static double growth(const struct rate *rate, const json_t *before, const json_t
 	return sum;
 }
 
-/*
- * Takes a status, unless it is the old one, which the daemon keeps for a moment: its clock tells.
- */
+/* Takes a status, unless the daemon's clock tells that it is the old one, kept for a moment. */
 static void take_status(struct ofs_top_model *m, json_t *status)
 {
 	double was = ofs_top_number(m, "uptime_ms"), is = number(status, "uptime_ms");
@@ -237,10 +235,7 @@ static void merge_newest(struct ofs_top_model *m)
 	m->newest = list;
 }
 
-/*
- * Returns the rows with their names as "name", and what each gained per second since `before` as
- * "now".
- */
+/* Returns rows with "name", and with "now": what each has gained per second since `before`. */
 static json_t *name_rows(json_t *rows, const char *key, const json_t *before, double seconds)
 {
 	json_t *row, *was = json_object(), *list = json_array();

@@ -159,9 +159,7 @@ static void add_rows(struct sampling *s, const json_t *status, json_t *to)
 	set_pace(&s->ledger_pace, began);
 }
 
-/*
- * Adds the tokens of the newest files, which the log lacks. There are few enough to ask for them.
- */
+/* Adds the tokens of the newest files, which the log lacks. These are few enough to ask for. */
 static void add_tokens(const struct sampling *s, json_t *lines)
 {
 	size_t n = json_array_size(lines), most = TOKENS_MAX;

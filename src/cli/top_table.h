@@ -29,10 +29,7 @@ const char *ofs_top_table_order(const struct ofs_top_table *t, enum ofs_top_pane
 /* Returns all rows of the pane, borrowed, or NULL. */
 const json_t *ofs_top_table_all(const struct ofs_top_model *m, enum ofs_top_pane pane);
 
-/*
- * Returns an array, owned, of the rows with `filter` in one of their texts ("": all rows), in
- * order.
- */
+/* Returns an owned array of the rows that have `filter` in a text of theirs ("": all), sorted. */
 json_t *ofs_top_table_rows(const struct ofs_top_model *m, enum ofs_top_pane pane,
 			   const struct ofs_top_table *t, const char *filter);
 

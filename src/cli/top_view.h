@@ -45,10 +45,7 @@ void ofs_top_view_finish(struct ofs_top_view *v);
 void ofs_top_view_draw(struct ofs_top_view *v, const struct ofs_top_model *m, int64_t now,
 		       struct ofs_canvas *c);
 
-/*
- * Draws the numbers, and then each table with up to `rows` rows, for output as text. Returns the
- * row after them.
- */
+/* Draws the numbers, then each table with up to `rows` rows, as text. Returns the row after. */
 int ofs_top_view_draw_once(const struct ofs_top_model *m, unsigned int interval, int rows,
 			   int64_t now, struct ofs_canvas *c);
 

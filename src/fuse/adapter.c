@@ -46,9 +46,7 @@ static struct ofs_tree *tree_of(fuse_req_t req)
 	return serving_of(req)->tree;
 }
 
-/*
- * The kernel knows nodes by the numbers that programs see, because it puts them into file handles.
- */
+/* The kernel knows nodes by the numbers that programs see, as it puts them into file handles. */
 static ofs_node node_of(fuse_req_t req, fuse_ino_t ino)
 {
 	return ofs_tree_shown_node(tree_of(req), ino);
@@ -102,12 +100,9 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_READDIRPLUS_AUTO,
 		FUSE_CAP_ATOMIC_O_TRUNC,
 		FUSE_CAP_AUTO_INVAL_DATA,
-		/*
-		 * Pages that are read during an asynchronous direct write would stay in the
-		 * kernel's cache.
-		 */
+		/* Its page cache would keep what is read during an asynchronous direct write. */
 		FUSE_CAP_ASYNC_DIO,
-		/* Content is safe once write() returns, so it must not wait in the kernel. */
+		/* The page cache would keep what is read during an asynchronous direct write. */
 		FUSE_CAP_WRITEBACK_CACHE,
 	};
 	(void)userdata;
@@ -368,9 +363,7 @@ static void on_readlink(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_readlink(req, target);
 }
 
-/*
- * Serves a request that needs room in the journal. If it would have to wait, another thread does.
- */
+/* Serves a request that needs room in the journal; another thread does if it would wait. */
 static void serve_or_defer(const struct ofs_work *work)
 {
 	struct ofs_serving *s = serving_of(work->req);
@@ -468,9 +461,7 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, ENOSYS);
 }
 
-/*
- * Returns the buffer from which the kernel takes a reply of `size` bytes without a copy, or NULL.
- */
+/* Returns a buffer from which the kernel takes `size` bytes without a copy, or NULL. */
 static char *payload_of(fuse_req_t req, size_t size)
 {
 #if HAVE_FUSE_REQ_GET_PAYLOAD
@@ -670,8 +661,7 @@ static void reply_xattr(fuse_req_t req, ssize_t n, const char *buf, size_t size)
 
 /*
  * These attributes start jobs and report on all files, even in directories that other users may not
- * search. Only root and the user of the daemon may use them, whoever may write to the root
- * directory.
+ * search. So only root and the daemon's user may use them, whoever may write to the root.
  */
 static bool is_forbidden(fuse_req_t req, const char *name)
 {

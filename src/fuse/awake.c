@@ -68,10 +68,9 @@ struct ofs_awake {
 };
 
 /*
- * Of two processors, the one that no requests come from needs the guard. As that one is not idle to
- * the kernel, the program that gets an answer stays on the processor of the thread that gave it. If
- * there are more, the kernel would find another idle one, so all those that the program moves
- * between are kept awake.
+ * Of two processors, the one that no requests come from needs the guard: as the kernel does not see
+ * it idle, the program that gets an answer stays where the thread that gave it runs. With more, the
+ * kernel would find another idle one, so those that the program moves between are kept awake.
  */
 static bool needs_guard(const struct watch *w, int64_t now)
 {
@@ -106,17 +105,12 @@ struct ofs_awake *ofs_awake_create(enum ofs_awake_mode mode)
 	return a;
 }
 
-/*
- * Returns true if guards may run. The first guard to ask after LOOK_AGAIN checks for all of them.
- */
+/* Returns true if guards may run. The first guard to ask after LOOK_AGAIN checks for all. */
 static bool keeps_awake(struct ofs_awake *a)
 {
 	OFS_LOCKED(&a->lock);
 	if (!a->looked || ofs_clock_monotonic() - a->looked > LOOK_AGAIN) {
-		/*
-		 * Not opened earlier, when the daemon may not have left its keeper, which must hold
-		 * nothing.
-		 */
+		/* Not before the daemon has left its keeper, which must hold nothing. */
 		if (!a->looked)
 			a->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 		a->looked = ofs_clock_monotonic();

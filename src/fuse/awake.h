@@ -18,10 +18,7 @@ struct ofs_awake;
 
 struct ofs_awake *ofs_awake_create(enum ofs_awake_mode mode);
 
-/*
- * Records that the calling thread serves a request. Cheap; may be called from any thread. NULL is
- * allowed.
- */
+/* Records that this thread serves a request. Cheap; from any thread; NULL is allowed. */
 void ofs_awake_note(struct ofs_awake *a);
 
 /* Ends the guards. No thread may call ofs_awake_note() any more. NULL is allowed. */

@@ -36,10 +36,7 @@ static int exit_status(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/*
- * Sends messages to syslog, and the standard files to /dev/null, so that nobody waits for the end
- * of our output.
- */
+/* Sends messages to syslog and closes our output, so that nobody waits for its end. */
 static int leave_terminal(void)
 {
 	OFS_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -102,10 +99,7 @@ static bool keeper_pauses(struct keeper *k, int status, int64_t until)
 	return false;
 }
 
-/*
- * Called after a daemon that was started at `started` has died. Returns when the next one is to be
- * started; otherwise ends the process.
- */
+/* Called after the death of a daemon started at `started`. Returns if there is to be another. */
 static void keeper_go_on(struct keeper *k, int status, int64_t started, unsigned int *deaths)
 {
 	int64_t now = ofs_clock_monotonic();
@@ -129,10 +123,7 @@ static void keeper_go_on(struct keeper *k, int status, int64_t started, unsigned
 		_exit(exit_status(status));
 }
 
-/*
- * Returns in each daemon: 0 in the first one, 1 in one that takes the place of another. Returns
- * -errno if the first one cannot be started.
- */
+/* Returns in each daemon: 0 in the first, 1 in one that takes the place of another; or -errno. */
 static int keep(const char *mountpoint)
 {
 	struct keeper k = { .mountpoint = mountpoint };

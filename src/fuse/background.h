@@ -32,8 +32,7 @@ struct ofs_background {
 int ofs_background_enter(const char *kept, struct ofs_background *ret);
 
 /*
- * Reports that the tree is mounted. In the background, lets go of the terminal and tells the
- * starting process; in the foreground, tells a service manager that waits for it (sd_notify(3)). 0
- * or -errno.
+ * Reports that the tree is mounted: to the starting process, after letting go of the terminal; or,
+ * in the foreground, to a service manager that waits for it (sd_notify(3)). 0 or -errno.
  */
 int ofs_background_ready(struct ofs_background *b);

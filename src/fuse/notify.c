@@ -57,8 +57,7 @@ struct ofs_notify {
 	struct fuse_session *attr_fuse;
 	const struct ofs_tree *tree; /* constant while notifications may be sent */
 
-	pthread_mutex_t
-		lock; /* guards what follows, up to `thread`; not held during a notification */
+	pthread_mutex_t lock; /* guards what follows, up to `thread`; not held meanwhile */
 	pthread_cond_t changed;
 	struct queue queue;
 	bool running; /* the thread may send notifications */

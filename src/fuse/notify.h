@@ -25,9 +25,9 @@ void ofs_notify_attr(struct ofs_notify *n, ofs_node node);
 
 /*
  * Asks the kernel, through a queue, to drop the content and attributes of `node` from its caches,
- * and the name `name` (copied) in `parent`. If the node is in use, only that name and the content
- * are dropped, after a second. With `node` 0 only the name is dropped, which the kernel may
- * remember as absent. Ignored before the start and after the stop.
+ * and its name `name` (copied) in `parent`. If the node is in use, only that name and the content
+ * go, after a second. `node` 0: only the name, which the kernel may remember as absent. Ignored
+ * before the start and after the stop.
  */
 void ofs_notify_release(struct ofs_notify *n, ofs_node node, ofs_node parent, const char *name);
 
@@ -44,10 +44,7 @@ void ofs_notify_content(struct ofs_notify *n, ofs_node node);
  */
 void ofs_notify_stop(struct ofs_notify *n);
 
-/*
- * Ends notifications of attributes as well. None is under way when it returns. Call it after the
- * stop.
- */
+/* Ends notifications of attributes, too; none is under way any more. Call it after the stop. */
 void ofs_notify_finish(struct ofs_notify *n);
 
 /* Call this after the stop. NULL is allowed. */

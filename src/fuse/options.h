@@ -34,10 +34,7 @@ struct ofs_options {
 	struct fuse_args mount; /* options for libfuse, such as -o allow_other */
 };
 
-/*
- * Returns -EINVAL with a message if the command line is wrong. `ret` must be finished in either
- * case.
- */
+/* Returns -EINVAL with a message if the command line is wrong. Finish `ret` in either case. */
 int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs_error *err);
 void ofs_options_finish(struct ofs_options *o);
 

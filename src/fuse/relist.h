@@ -26,7 +26,7 @@ void ofs_relist_read(struct ofs_relist *r, ofs_node dir);
 
 /*
  * Records that the attributes of a file in `dir` were asked for. Stores the directories whose
- * listings are to be dropped in `ret` and returns their number, which is usually 0. A directory is
- * returned once until it is listed again.
+ * listings are to be dropped in `ret`, each once until its next listing. Returns their number,
+ * mostly 0.
  */
 size_t ofs_relist_asked(struct ofs_relist *r, ofs_node dir, ofs_node ret[OFS_RELIST_MAX]);

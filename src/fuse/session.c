@@ -202,9 +202,7 @@ static void take_reason(int file, bool failed, char *ret, size_t size)
 	}
 }
 
-/*
- * fusermount3 prints its reason on standard error. We capture it to put it into our one-line error.
- */
+/* fusermount3 gives its reason on standard error. We capture it for our one-line error. */
 static int mount_fuse(struct fuse_session *fuse, const char *mountpoint, struct ofs_error *err)
 {
 	OFS_CLOSE int terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -10,11 +10,10 @@ struct ofs_session;
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret);
 
 /*
- * Opens the store and mounts it. `o` is borrowed until the session is destroyed. With `replaces`,
- * it takes the place of a dead mount. Returns 0 or -errno, or 1 if a signal asked to stop before
- * there was a mount, or if somebody has unmounted the dead one. After a 1 or an error, destroying
- * the session leaves nothing mounted or locked. From this call on, a thread handles the signals
- * that ask to stop.
+ * Opens the store and mounts it, with `replaces` in place of a dead mount. `o` is borrowed until
+ * the session is destroyed. Returns 0, -errno, or 1 if a signal asked to stop before there was a
+ * mount, or if somebody unmounted the dead one. Unless it returns 0, destroying the session leaves
+ * nothing mounted or locked. From here on, a thread handles the signals that ask to stop.
  */
 int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool replaces,
 		      struct ofs_error *err);
@@ -22,8 +21,5 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool r
 /* Serves requests until the tree is unmounted or a signal asks to stop. 0 or -errno. */
 int ofs_session_serve(struct ofs_session *s);
 
-/*
- * Unmounts, writes the last checkpoint and frees. Returns -errno if the checkpoint failed. NULL is
- * allowed.
- */
+/* Unmounts, writes the last checkpoint and frees; -errno if that failed. NULL is allowed. */
 int ofs_session_destroy(struct ofs_session *s);

@@ -37,10 +37,7 @@ static bool is_ignored(int number)
 	       now.sa_handler == SIG_IGN;
 }
 
-/*
- * Ignored signals are left out: one that is also blocked would still be delivered to a thread that
- * waits for it.
- */
+/* Ignored signals are left out: even those would be delivered to a thread that waits for them. */
 void ofs_signals_choose(sigset_t *ret)
 {
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };

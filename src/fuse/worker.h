@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread for requests that have to wait. Over io_uring one thread serves all requests of one
- * processor, so it hands such requests to a worker and goes on. Searches go to a worker over either
- * transport.
+ * processor, so it leaves those to a worker. Searches go to a worker over either transport.
  */
 #pragma once
 
@@ -15,8 +14,7 @@ struct ofs_worker;
 /* A request and its arguments. What they point to stays valid until the request is answered. */
 struct ofs_work {
 	fuse_req_t req;
-	void (*serve)(struct ofs_tree *t,
-		      const struct ofs_work *work); /* called by the worker's `fn` */
+	void (*serve)(struct ofs_tree *t, const struct ofs_work *work); /* called by `fn` */
 	fuse_ino_t node;
 	const char *name;
 	const char *data;
