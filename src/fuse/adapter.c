@@ -100,9 +100,9 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_READDIRPLUS_AUTO,
 		FUSE_CAP_ATOMIC_O_TRUNC,
 		FUSE_CAP_AUTO_INVAL_DATA,
-		/* Its page cache would keep what is read during an asynchronous direct write. */
-		FUSE_CAP_ASYNC_DIO,
 		/* The page cache would keep what is read during an asynchronous direct write. */
+		FUSE_CAP_ASYNC_DIO,
+		/* Content is safe once write() returns, so it must not wait in the kernel. */
 		FUSE_CAP_WRITEBACK_CACHE,
 	};
 	(void)userdata;
