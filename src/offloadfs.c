@@ -56,7 +56,7 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 		return ofs_error_set(err, -r, "cannot go to the background: %s", strerror(-r));
 	r = ofs_session_mount(session, o, background.replaces, err);
 	if (r > 0)
-		ofs_log(LOG_NOTICE, "asked to end before '%s' was mounted", o->mountpoint);
+		ofs_log(LOG_NOTICE, "asked to stop before '%s' was mounted", o->mountpoint);
 	if (r != 0)
 		return r;
 	r = ofs_background_ready(&background);
@@ -108,7 +108,7 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 	r = serve(session, o, err);
 	closed = ofs_session_destroy(session);
 	if (r >= 0 && closed < 0)
-		r = ofs_error_set(err, -closed, "the store '%s' could not be written to the end",
+		r = ofs_error_set(err, -closed, "the store '%s' could not be written completely",
 				  o->store);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

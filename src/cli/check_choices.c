@@ -62,7 +62,7 @@ static void check_copies(const char *remote)
 		ofs_found(OFS_FINE, "copies", "replicated to %s", remote);
 	else
 		ofs_found(OFS_NOTE, "copies",
-			  "the store is on this disk alone, and lost with it\n"
+			  "the store is only on this disk, and would be lost with it\n"
 			  "-> offload remote add s3://BUCKET/PREFIX keeps a copy elsewhere");
 }
 

@@ -272,17 +272,17 @@ static void check_agent(const struct ofs_agent *agent)
 		return;
 	if (has_hook(agent, OFS_AGENT_PROJECT) || has_hook(agent, OFS_AGENT_LOCAL) ||
 	    has_hook(agent, OFS_AGENT_USER))
-		ofs_found(OFS_FINE, agent->name, "%s is here, and has our hook", agent->title);
+		ofs_found(OFS_FINE, agent->name, "%s is installed, and has our hook", agent->title);
 	else
 		ofs_found(OFS_NOTE, agent->name,
-			  "%s is here, without our hook\n-> offload hook install %s", agent->title,
-			  agent->name);
+			  "%s is installed, but without our hook\n-> offload hook install %s",
+			  agent->title, agent->name);
 }
 
 void ofs_check_tools(void)
 {
 	for (size_t i = 0; ofs_agent_number(i); i++)
 		check_agent(ofs_agent_number(i));
-	check_tool("git", "git", "repositories are known by their folder .git alone");
+	check_tool("git", "git", "repositories are recognised only by their folder .git");
 	check_tool("ripgrep", "rg", "grep -r finds the same, more slowly");
 }

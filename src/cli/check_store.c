@@ -50,7 +50,7 @@ static void check_owner(struct store *s, uid_t uid)
 	if (uid != geteuid())
 		ofs_found(geteuid() == 0 ? OFS_WARNING : OFS_PROBLEM, "owner",
 			  "the store belongs to %s\n"
-			  "-> run this as %s: what others write there its owner cannot read",
+			  "-> run this as %s: the owner cannot read what others write there",
 			  owner, owner);
 }
 
@@ -62,15 +62,14 @@ static bool check_directory(struct store *s)
 
 	if (stat(s->path, &st) < 0 && errno == ENOENT) {
 		if (s->mounted)
-			ofs_found(
-				OFS_PROBLEM, "store",
-				"%s is gone, and its daemon serves it\n"
-				"-> put it back where it was, if it was moved; else offload down, "
-				"and put a backup there",
-				s->path);
+			ofs_found(OFS_PROBLEM, "store",
+				  "%s is gone, but its daemon still serves it\n"
+				  "-> if it was moved, move it back; else offload down, and put a "
+				  "backup there",
+				  s->path);
 		else
 			ofs_found(OFS_NOTE, "store",
-				  "%s is not made yet\n-> offload up, put and run make it",
+				  "%s does not exist yet\n-> offload up, put and run create it",
 				  s->path);
 		return false;
 	}
@@ -186,7 +185,7 @@ static void tell_owner(struct store *s)
 	else
 		ofs_found(
 			OFS_WARNING, "lock",
-			"in use by process %ld, whose mount at %s is not to be seen from here\n"
+			"in use by process %ld, whose mount at %s cannot be seen from here\n"
 			"-> wait until it has closed the store, or look in the other container or "
 			"mount namespace that has the mount",
 			owner.pid, owner.mountpoint);
@@ -211,7 +210,7 @@ static void check_lock(struct store *s)
 			OFS_NOTE, "lock",
 			"nobody has the store open; process %ld, which had it last, was killed or "
 			"could not write everything\n"
-			"-> offload up: it reads what the journal has of that",
+			"-> offload up: it recovers what is in the journal",
 			owner.pid);
 	} else {
 		ofs_found(OFS_FINE, "lock", "nobody has the store open");
@@ -240,7 +239,7 @@ static void check_missing_index(struct store *s)
 			  "-> put index.db back from a backup");
 	else
 		ofs_found(OFS_NOTE, "format",
-			  "nothing is stored yet\n-> offload up, put and run start it");
+			  "nothing is stored yet\n-> offload up, put and run create the index");
 }
 
 /* The header of a database file, in which SQLite keeps what PRAGMA gives by these names. */
@@ -284,7 +283,7 @@ static void check_format(struct store *s)
 			  s->word);
 	else if (!read_head(s, fd, "index.db-wal", OFS_INDEX_APPLICATION, &h))
 		ofs_found(OFS_PROBLEM, "format",
-			  "index.db is damaged, or no index of offloadfs\n"
+			  "index.db is damaged, or not an index of offloadfs\n"
 			  "-> put index.db back from a backup");
 	else if (h.application_id == 0)
 		ofs_found(OFS_FINE, "format", "the index is being made");
@@ -293,7 +292,7 @@ static void check_format(struct store *s)
 			  "%u, and offloadfs " OFS_VERSION " understands %d to %d" OTHER_VERSION,
 			  h.user_version, OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
 	else if (h.user_version != OFS_INDEX_FORMAT)
-		ofs_found(OFS_FINE, "format", "%u, to become %d when it is next opened",
+		ofs_found(OFS_FINE, "format", "%u, which becomes %d when the store is next opened",
 			  h.user_version, OFS_INDEX_FORMAT);
 	else
 		ofs_found(OFS_FINE, "format", "%u", h.user_version);
@@ -322,7 +321,7 @@ static void check_config(struct store *s, struct ofs_config *config)
 
 	if (ofs_config_load_store(config, s->path, &err) < 0)
 		ofs_found(OFS_PROBLEM, "config",
-			  "%s\n-> correct or remove it: nothing can open the store before; "
+			  "%s\n-> correct or remove it: nothing can open the store until then; "
 			  "offloadfs --help lists the keys",
 			  err.text);
 	else
@@ -361,15 +360,15 @@ static void check_space(struct store *s)
 			  "no inode is free on its filesystem\n-> remove files there");
 	else if (available < SPACE_LITTLE)
 		ofs_found(available < SPACE_TOO_LITTLE ? OFS_PROBLEM : OFS_WARNING, "space",
-			  "%s free\n-> make room on its filesystem, by removing files from the "
-			  "tree, too",
+			  "%s free\n-> make room on its filesystem, also by removing files from "
+			  "the tree",
 			  size_of(available).text);
 	else
 		ofs_found(OFS_FINE, "space", "%s free", size_of(available).text);
 }
 
 #define IN_MEMORY "in memory: gone after a restart of the machine"
-#define REMOTE "not of this machine: locks and fsync may not hold"
+#define REMOTE "on another machine: locks and fsync may not be reliable"
 #define IN_FAT "without owners and modes: others can read what is stored"
 
 static const struct {
@@ -392,7 +391,7 @@ static const struct {
 	{ CEPH_SUPER_MAGIC, "Ceph", REMOTE },
 	{ AFS_FS_MAGIC, "AFS", REMOTE },
 	{ OVERLAYFS_SUPER_MAGIC, "overlayfs", "a layer of a container: gone with it" },
-	{ FUSE_SUPER_MAGIC, "FUSE", "a program's: locks and fsync may not hold" },
+	{ FUSE_SUPER_MAGIC, "FUSE", "served by a program: locks and fsync may not be reliable" },
 	{ MSDOS_SUPER_MAGIC, "FAT", IN_FAT },
 	{ EXFAT_SUPER_MAGIC, "exFAT", IN_FAT },
 };
@@ -463,7 +462,7 @@ static void check_journal(struct store *s, uint64_t max)
 			  "%s on disk, %s at most: then writers wait%s", size_of(j.bytes).text,
 			  size_of(max).text,
 			  !full	    ? ""
-			  : s->held ? "\n-> journalctl -t offloadfs: why it is not sealed"
+			  : s->held ? "\n-> journalctl -t offloadfs says why it is not sealed"
 				    : "\n-> offload up seals it");
 }
 
@@ -480,12 +479,12 @@ static void check_search(struct store *s)
 		return;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		ofs_found(OFS_WARNING, "search",
-			  "search.db cannot be used: %s\n-> remove it: it is built anew",
-			  fd < 0 ? strerror(-fd) : "it is no regular file");
+			  "search.db cannot be used: %s\n-> remove it: it will be rebuilt",
+			  fd < 0 ? strerror(-fd) : "it is not a regular file");
 	else if (st.st_size && !read_head(s, fd, "search.db-wal", OFS_FTS_APPLICATION, &h))
 		ofs_found(OFS_NOTE, "search",
-			  "search.db is damaged, or no search index of offloadfs\n"
-			  "-> nothing: it is built anew when it is next used");
+			  "search.db is damaged, or not a search index of offloadfs\n"
+			  "-> nothing to do: it is rebuilt when it is next used");
 	else
 		ofs_found(OFS_FINE, "search", "index of %s",
 			  size_of((uint64_t)st.st_blocks * 512).text);

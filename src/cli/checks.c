@@ -171,10 +171,9 @@ void ofs_probe_check(const char *name, void (*check)(const void *arg), const voi
 
 	if (!found)
 		ofs_found(OFS_PROBLEM, name,
-			  "not looked at: %s\n"
+			  "not checked: %s\n"
 			  "-> look for a filesystem on its path that does not answer",
-			  r == -ETIMEDOUT ? "no answer within five seconds"
-					  : "the look at it failed");
+			  r == -ETIMEDOUT ? "no answer within five seconds" : "the check failed");
 	json_array_foreach(found, i, one)
 	{
 		add_finding(json_incref(one));

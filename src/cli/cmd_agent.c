@@ -48,7 +48,7 @@ static int find_store(const struct ofs_target *t, struct ofs_error *err, struct 
 	if (!served || strcmp(served->device, tree->device) != 0 ||
 	    ofs_io_lock(lock, true) != -EWOULDBLOCK || fstat(dir, ret) < 0)
 		return ofs_error_set(err, ENOENT,
-				     "the store of '%s' is not at '%s' any more, so it cannot be "
+				     "the store of '%s' is no longer at '%s', so it cannot be "
 				     "hidden: end its daemon and mount it again",
 				     t->mountpoint, t->store);
 	return 0;
@@ -339,7 +339,7 @@ static int agent_done(struct agent *a)
 	if (!dry_run)
 		r = end_agent(a, &e, &err);
 	if (r == -EINTR) {
-		ofs_report("the agent is done; what is left of it goes by itself");
+		ofs_report("the agent is done; its remaining files are removed in time");
 		code = ofs_job_exit_code();
 	} else if (r < 0) {
 		code = ofs_report("%s", err.text);

@@ -38,8 +38,8 @@ static int take_input(const char *name, struct ofs_step_list *steps)
 	if (r == 0)
 		r = ofs_io_read_fd(named ? opened : STDIN_FILENO, COMPACT_INPUT_MAX, &input);
 	if (r == -EFBIG)
-		return report_input("'%s' is larger than %zu MiB: give the newest steps alone",
-				    name, COMPACT_INPUT_MAX >> 20);
+		return report_input("'%s' is larger than %zu MiB: give only the newest steps", name,
+				    COMPACT_INPUT_MAX >> 20);
 	if (r < 0)
 		return report_input("cannot read '%s': %s", name, ofs_backend_strerror(-r));
 	if (ofs_step_list_parse(steps, (char *)input.data, input.len, &err) < 0)

@@ -79,12 +79,12 @@ static void tell_mount(struct doctor *d, size_t i, enum ofs_state state, const c
 
 	if (d->states[i] == OFS_MOUNT_DEAD)
 		ofs_found(state, name,
-			  "%s is the mount of a daemon that died; the store %s has it all\n"
-			  "-> %s %s; mounting there again does that, too",
+			  "%s is the mount of a daemon that died; the store %s has everything\n"
+			  "-> %s %s; mounting there again also does that",
 			  m->point, m->source, unmount, point);
 	else
 		ofs_found(state, name,
-			  "%s: its daemon is there and does not answer (store %s)\n"
+			  "%s: its daemon is running, but does not answer (store %s)\n"
 			  "-> end the process that %s/lock names, then: %s %s",
 			  m->point, m->source, m->source, unmount, point);
 }
@@ -115,7 +115,7 @@ static void check_status(const json_t *status)
 			  state, error ? ": " : "", error ? error : "",
 			  strcmp(state, "disk full") == 0
 				  ? "remove files from the tree, or make room on the store's disk"
-				  : "put that right, then: offload down; offload up");
+				  : "correct that, then: offload down; offload up");
 	else if (error)
 		ofs_found(OFS_WARNING, "state",
 			  "ok, but the daemon's last try to seal failed: %s\n"
@@ -133,11 +133,10 @@ static void check_version(const json_t *status)
 	const char *version = json_string_value(json_object_get(status, "version"));
 
 	if (version && strcmp(version, OFS_VERSION) != 0)
-		ofs_found(
-			OFS_NOTE, "version",
-			"the daemon that serves it is of version %s, and this tool of " OFS_VERSION
-			"\n-> offload down, then offload up",
-			version);
+		ofs_found(OFS_NOTE, "version",
+			  "the daemon that serves it has version %s, this tool " OFS_VERSION
+			  "\n-> offload down, then offload up",
+			  version);
 }
 
 static void check_replication(const json_t *status)
@@ -152,7 +151,7 @@ static void check_replication(const json_t *status)
 		ofs_found(
 			OFS_PROBLEM, "remote",
 			"another host has taken the store over: nothing more can be written here\n"
-			"-> offload salvage keeps what that host lacks; work goes on there");
+			"-> offload salvage keeps what that host lacks; continue work there");
 	else if (error)
 		ofs_found(OFS_WARNING, "remote", "%s: %s\n-> offload remote status", state, error);
 	else
@@ -171,11 +170,11 @@ static void check_mount(struct doctor *d)
 	if (!t->mountpoint)
 		ofs_found(OFS_NOTE, "mount",
 			  "the store is not mounted\n"
-			  "-> offloadfs STORE MOUNTPOINT mounts it; offload works without, too");
+			  "-> offloadfs STORE MOUNTPOINT mounts it; offload also works without");
 	else if (i == 0)
 		ofs_found(OFS_NOTE, "mount",
 			  "nothing is mounted at %s\n"
-			  "-> offload up%s mounts it; offload works without, too",
+			  "-> offload up%s mounts it; offload also works without",
 			  t->mountpoint, hint);
 	else if (d->states[i - 1] != OFS_MOUNT_ALIVE)
 		tell_mount(d, i - 1, OFS_PROBLEM, "mount");
@@ -220,7 +219,7 @@ static void check_exclude(const void *arg)
 		return;
 	r = ofs_exclude_find(workspace, point, &e);
 	if (r == -ENOENT) {
-		ofs_found(OFS_FINE, "exclude", "%s is in no git repository", workspace);
+		ofs_found(OFS_FINE, "exclude", "%s is not in a git repository", workspace);
 	} else if (r < 0) {
 		ofs_found(OFS_WARNING, "exclude",
 			  "git's info/exclude cannot be read: %s\n-> give yourself rights to it",
@@ -318,10 +317,9 @@ static int find_tree(struct doctor *d)
 		i++;
 	if (r != -ETIMEDOUT || i == d->mounts.count)
 		return ofs_report(
-			"%s",
-			r == TREE_ERROR
-				? text
-				: "the tree cannot be looked for: a filesystem does not answer");
+			"%s", r == TREE_ERROR
+				      ? text
+				      : "cannot look for the tree: a filesystem does not answer");
 	d->target.mountpoint = ofs_strdup(d->mounts.list[i].point);
 	d->target.store = ofs_strdup(d->mounts.list[i].source);
 	return 0;
@@ -405,7 +403,7 @@ const struct ofs_command ofs_cmd_doctor = {
 		"config.ini, room; and says what would make it faster or safer here. Changes\n"
 		"nothing, and needs neither a mount nor a store.\n",
 	.notes = "Each line starts with ok, note, warning or problem. Exits with 0 when there\n"
-		 "is no problem, with 1 when there is, with 2 when it could not look.\n",
+		 "is no problem, with 1 when there is, with 2 when it could not check.\n",
 	.json = "print a JSON object: checks (name, state, found, advice)\n"
 		"and problems, their number",
 	.operands = 1,

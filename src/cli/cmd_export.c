@@ -384,9 +384,9 @@ const struct ofs_command ofs_cmd_import = {
 	.name = "import",
 	.synopsis = "[--dry-run] [--skip|--replace|--rename] [--json] FILE [DEST]",
 	.summary = "Brings memory back from an archive that export wrote",
-	.help = "Each file returns to its place, or goes below DEST, with its attributes, origin and,\n"
-		"if that is free here, its ref. All is checked before anything changes. FILE may be\n"
-		"- for standard input.\n",
+	.help = "Each file returns to its place, or goes below DEST, with its attributes, origin\n"
+		"and, if that is free here, its ref. Everything is checked before anything\n"
+		"changes. FILE may be - for standard input.\n",
 	.options = import_options,
 	.json = "print a JSON object",
 	.operands = 2,

@@ -155,7 +155,7 @@ static int run_event(void)
 	if (r < 0)
 		return ofs_report("cannot read the event: %s", strerror(-r));
 	if (!input.len)
-		return ofs_report("no event on standard input: it is a hook, for %s to run; "
+		return ofs_report("no event on standard input: this is a hook for %s to run; "
 				  "see offload hook install",
 				  agent->title);
 	if (agent->read_event((char *)input.data, input.len, &err, &event) < 0)
@@ -419,7 +419,7 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 		argc--;
 	} else if (work == run_event && what[0] != '-') {
 		names = agent_names();
-		return ofs_report_usage("%s%s%s: what there is: %sinstall, uninstall",
+		return ofs_report_usage("%s%s%s: there are %sinstall, uninstall",
 					*what ? "unknown hook '" : "no hook given", what,
 					*what ? "'" : "", names);
 	} else {
@@ -452,8 +452,8 @@ const struct ofs_command ofs_cmd_hook = {
 		"       offload hook uninstall [HARNESS] [--project | --local | --user] [--yes]",
 	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
 	.help = "HARNESS is claude-code, codex, gemini or opencode. Run by the agent, it reads an\n"
-		"event and stores a long output, to which its pointer is the answer; if nothing is\n"
-		"to change, it prints nothing. install writes the entry into the agent's settings\n"
+		"event, stores a long output and answers with its pointer; if there is nothing to\n"
+		"change, it prints nothing. install writes the entry into the agent's settings\n"
 		"for the project or the user (.claude/settings.json, .codex/hooks.json,\n"
 		".gemini/settings.json; for opencode a plugin in .opencode/plugin); it shows the\n"
 		"entry and asks first. uninstall removes it. Without HARNESS, both work on all of\n"

@@ -138,8 +138,8 @@ static int make_request(struct work *w)
 		ofs_buf_printf(&words, "max:%" PRIu64 " ", most);
 	w->request = ofs_buf_steal_str(&words);
 	if (strlen(w->request) > room)
-		return ofs_report_usage("the filters and paths are too long together: %zu bytes, "
-					"as the tree is asked for them, of at most %zu",
+		return ofs_report_usage("the filters and paths are too long together: %zu bytes "
+					"as sent to the tree, at most %zu are possible",
 					strlen(w->request), room);
 	if (ofs_inventory_parse(NULL, w->request, ofs_clock_wall(), &err, &ignored) < 0)
 		return ofs_report_usage("%s", err.text);
@@ -388,7 +388,7 @@ static int failed(struct work *w, int r)
 		return ofs_report("the daemon is older than this tool and cannot list its files: "
 				  "mount the tree again");
 	if (r == -ESTALE)
-		return ofs_report("what was listed last has gone meanwhile: list again");
+		return ofs_report("the file listed last is gone: list again");
 	return ofs_report("cannot list: %s", ofs_backend_strerror(-r));
 }
 

@@ -51,9 +51,10 @@ static int run(const struct ofs_command *self, int argc, char **argv)
 	return ofs_operand_each(argc, argv, pin_operand, self->data);
 }
 
-#define PIN_COMMON                                                                                \
-	.synopsis = "[--json] REF|PATH...", .json = "print a JSON object",                        \
-	.help = "Of a directory, every file in it and below it.\n", .operands = OFS_OPERANDS_ANY, \
+#define PIN_COMMON                                                         \
+	.synopsis = "[--json] REF|PATH...", .json = "print a JSON object", \
+	.help = "A directory stands for every file in it and below.\n",    \
+	.operands = OFS_OPERANDS_ANY,                                      \
 	.missing = "name files or directories by their refs or paths"
 
 const struct ofs_command ofs_cmd_pin = {

@@ -41,7 +41,7 @@ static int put_print_json(const struct ofs_access *access, const struct ofs_offl
 
 static int put_failed(const char *reason)
 {
-	return ofs_report("nothing was stored, and the input follows whole: %s", reason);
+	return ofs_report("nothing was stored, and the whole input follows: %s", reason);
 }
 
 static int put_store(const void *arg)
@@ -79,7 +79,7 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 		return r;
 	r = ofs_spool_fill(&spool, STDIN_FILENO);
 	if (r < 0)
-		return ofs_report("cannot take in standard input: %s", strerror(-r));
+		return ofs_report("cannot read standard input: %s", strerror(-r));
 	r = ofs_guard_work(put_store, &spool, INT64_MAX);
 	if (r < 0)
 		put_failed(ofs_guard_reason(r));

@@ -124,7 +124,7 @@ static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 		return r;
 	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);
 	if (r < 0)
-		return ofs_report("cannot take in standard input: %s", strerror(-r));
+		return ofs_report("cannot read standard input: %s", strerror(-r));
 	r = parse_calls(&in, &calls);
 	return r == OFS_EXIT_OK ? reduce_all(&calls) : r;
 }

@@ -77,7 +77,7 @@ static int check_remote(const struct remote *rm, const char *url, char **ret_loc
 		r = ofs_lineage_look(&a, true, err);
 	if (r > 0)
 		return ofs_error_set(err, EEXIST,
-				     "a store is replicated to there already: 'offload restore' "
+				     "another store is already replicated there: 'offload restore' "
 				     "brings it here; for this one, use another prefix");
 	if (r == 0)
 		*ret_location = ofs_location_text(&a.location);
@@ -92,7 +92,7 @@ static int remote_add(struct remote *rm, int argc, char **argv)
 	int r;
 
 	if (rm->location)
-		return ofs_report("the store is replicated already, to %s: 'offload remote remove' "
+		return ofs_report("the store is already replicated to %s: 'offload remote remove' "
 				  "ends that",
 				  rm->location);
 	r = check_remote(rm, argv[0], &location, &err);

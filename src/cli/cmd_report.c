@@ -184,7 +184,7 @@ static int report_run(const struct ofs_command *self, int argc, char **argv)
 	int r;
 
 	if (!output && isatty(STDOUT_FILENO))
-		return ofs_report_usage("it is a page of HTML: name a file for it with -o");
+		return ofs_report_usage("the report is a page of HTML: name a file for it with -o");
 	r = ofs_service_create(&what, &err, &service);
 	if (r < 0)
 		return ofs_report("%s", err.text);

@@ -33,7 +33,7 @@ struct output {
 
 static void run_warn(const char *reason)
 {
-	ofs_report("the output was not offloaded and follows whole: %s", reason);
+	ofs_report("the output was not offloaded, and follows in full: %s", reason);
 }
 
 static int run_take(void *arg, int fd, const void *data, size_t len)

@@ -229,8 +229,8 @@ static int task_done(struct task *t)
 		r = ofs_collection_run(&t->end.job, dry_run, t->name, &err);
 	if (r == -EINTR) {
 		ofs_report(dry_run ? "stopped"
-				   : "the task is done; what is left of it goes by itself, or "
-				     "with 'offload gc'");
+				   : "the task is done; its remaining files are removed in time, "
+				     "or with 'offload gc'");
 		return ofs_job_exit_code();
 	}
 	if (r < 0)

@@ -181,7 +181,8 @@ static int run(const struct ofs_command *self, int argc, char **argv)
 			return ofs_report("cannot use '%s' as a workspace: %s", argv[0],
 					  strerror(errno));
 		if (!S_ISDIR(st.st_mode))
-			return ofs_report("'%s' is not a folder, so no workspace", argv[0]);
+			return ofs_report("'%s' is not a folder, so it cannot be a workspace",
+					  argv[0]);
 	}
 	ofs_command_target.mounting = true;
 	if (ofs_target_find(&ofs_command_target, workspace, &err, &target) < 0)

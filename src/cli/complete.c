@@ -307,8 +307,8 @@ void ofs_complete(const struct ofs_command *const *commands, size_t n, struct of
 			t.command = commands[i];
 	if (program + 2 == l->n) {
 		offer_commands(&t, c);
-		ofs_candidates_offer(c, "--help", "Tells what the tool does");
-		ofs_candidates_offer(c, "--version", "Tells its version");
+		ofs_candidates_offer(c, "--help", "Describes the tool");
+		ofs_candidates_offer(c, "--version", "Prints its version");
 	}
 	if (!t.command)
 		return;

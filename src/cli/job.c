@@ -195,7 +195,7 @@ static int job_start(struct ofs_job *job, const char *command)
 		if (job_signal)
 			return -EINTR;
 		if (!said && ofs_clock_monotonic() - start > JOB_PATIENCE) {
-			ofs_report("another %s of '%s' runs: this one starts when it ends",
+			ofs_report("another %s of '%s' is running: this one starts when it ends",
 				   job->kind->noun, job_where(job));
 			said = true;
 		}

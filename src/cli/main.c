@@ -106,11 +106,11 @@ const struct ofs_command ofs_cmd_complete = {
 	.name = "complete",
 	.synopsis = "[--line | --bash BREAKS] -- WORD...",
 	.summary = "For shells: tells what the last word of a command line can become",
-	.help = "WORD... begins with the name of the program: offload or offloadfs. Each line is a\n"
-		"word and, after a tab, what it is; one that ends with '/', '=', ':' or ',' is to be\n"
-		"gone on with. The last line is ':' and what a shell is to offer where there is none:\n"
-		"'files', 'dirs', 'command N' (what begins with the Nth word, counted from 0), or\n"
-		"nothing.\n",
+	.help = "WORD... begins with the name of the program, offload or offloadfs. Each\n"
+		"line is a candidate and, after a tab, its description; one that ends with '/',\n"
+		"'=', ':' or ',' is to be continued. The last line is ':' and what the shell is\n"
+		"to offer if there is none: 'files', 'dirs', 'command N' (it starts at word N,\n"
+		"counted from 0), or nothing.\n",
 	.options = complete_options,
 	.operands = OFS_OPERANDS_ANY,
 	.missing = "give the words, or the line",

@@ -92,7 +92,7 @@ static int refused(int r, const char *what, struct ofs_error *err)
 		why = "AppArmor restricts user namespaces; as root: sysctl "
 		      "kernel.apparmor_restrict_unprivileged_userns=0";
 	else if (r == -EROFS)
-		why = "root's are not made within another: run it as a user";
+		why = "root cannot make one inside another: run it as a user";
 	else if (r != -EPERM && r != -EACCES)
 		why = strerror(-r);
 	return ofs_error_set(err, -r, "cannot %s: %s", what, why);

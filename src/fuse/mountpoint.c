@@ -87,7 +87,7 @@ static int check_not_mounted(const char *path, struct ofs_error *err)
 		return ofs_error_set(
 			err, EBUSY,
 			"'%s' is already the mount of the store '%s', whose daemon does "
-			"not answer; offload doctor tells what to do",
+			"not answer; offload doctor says what to do",
 			path, m->source);
 	return ofs_error_set(
 		err, EBUSY,

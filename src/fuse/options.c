@@ -243,7 +243,7 @@ void ofs_options_print_usage(FILE *out)
 	for (o = ofs_daemon_words; o->name; o++)
 		print_option(o, 8, 22, out);
 	fputs("\n"
-	      "and these, which may also stand in the configuration, as lines KEY = VALUE:\n\n",
+	      "and these, which the configuration can also set, in lines KEY = VALUE:\n\n",
 	      out);
 	for (size_t i = 0; (key = ofs_config_key(i)); i++)
 		print_key(key, out);
