@@ -262,7 +262,7 @@ static const struct kind {
 	void (*ask)(struct asking *a); /* needs a tree; NULL: nothing does */
 	void (*offer)(struct ofs_candidates *c);
 	const char *const *words;
-	const char *rest; /* what the shell is to offer in addition */
+	const char *rest; /* what the shell is to offer if there is no candidate */
 } kinds[] = {
 	{ "AGE", .words = ages },
 	{ "AGENT", .ask = offer_agents },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a partly typed word can become. Candidates are printed as they are found, one to a line,
- * each with a tab and a description. A last line that starts with ':' says what else to offer
- * (`offload complete`). Names come from others: one that would not stay on its line, or that looks
- * like something else, is left out.
+ * each with a tab and a description. A last line that starts with ':' says what the shell is to
+ * offer if there is none (`offload complete`). Names come from others: one that would not stay on
+ * its line, or that looks like something else, is left out.
  */
 #pragma once
 

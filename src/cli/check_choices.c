@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks what would make a working store faster or safer. */
+/* Checks of `offload doctor` on choices: what would make a working store faster or safer. */
 #include <fcntl.h>
 
 #include <offloadfs/tree.h>

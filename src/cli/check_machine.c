@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks of `offload doctor` on the machine: kernel, rights, programs, agents. */
 #include "cli/checks.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks of `offload doctor` on a store: its directory, lock, format, settings and disk. */
 #include "cli/checks.h"
 
 #include <fcntl.h>
@@ -150,7 +151,7 @@ static void check_modes(struct store *s)
 	free(o.first);
 }
 
-/* ---- the user of the store */
+/* ---- the lock */
 
 /* Returns true if the process was stopped by SIGSTOP or a debugger. */
 static bool is_stopped(long pid)

@@ -54,7 +54,7 @@ static int find_store(const struct ofs_target *t, struct ofs_error *err, struct 
 	return 0;
 }
 
-/* The tree is found from any directory, and is all that there is. */
+/* Inside, the tree is found from any directory, and the agent's tree is the whole. */
 static void set_environment(const struct ofs_target *t)
 {
 	unsetenv("OFFLOAD_AGENT");

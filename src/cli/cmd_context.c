@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload context: shortens the messages of a chat, and restores them. */
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"

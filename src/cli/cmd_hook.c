@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload hook: handles the events of an agent, and installs itself in its settings. */
 #include <inttypes.h>
 
 #include "agent/agent.h"

@@ -72,7 +72,7 @@ static void end_by_signal(int number)
 	errno = saved;
 }
 
-/* The child may be stuck, in the tree or in a write that nobody reads. */
+/* The child may be stuck, in the tree or in a write that nobody reads: SIGALRM kills it. */
 static void pass_signal(int number)
 {
 	kill(child, number == SIGALRM ? SIGKILL : number);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload put: stores standard input and prints the pointer to it. */
 #include "base/redact.h"
 #include "cli/command.h"
 #include "cli/guard.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload reduce: turns tool calls and their results into short steps. */
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
@@ -17,7 +18,6 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* All calls of the input. */
 struct calls {
 	struct ofs_tool_call *list;
 	size_t n, cap;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload run: runs a command and prints a pointer in place of long output. */
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/guard.h"
@@ -25,7 +26,6 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* The output of the command. */
 struct output {
 	struct ofs_spool spool;
 	bool passing; /* spooling failed, so output goes straight to ours */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload search: searches the tree, and those of peers. */
 #include <offloadfs/tree.h>
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload slice: prints some lines or bytes of a file. */
 #include "base/text.h"
 #include "base/tokens.h"
 #include "cli/command.h"

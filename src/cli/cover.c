@@ -76,7 +76,7 @@ static int failed(struct look *l, int r, const char *what, const char *path)
 	return ofs_error_set(l->err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
 }
 
-/* ---- looking */
+/* ---- finding what to cover */
 
 /* Returns the ID of the mount that an open file is on, or -errno. */
 static int mount_of(int fd)

@@ -47,7 +47,7 @@ void ofs_top_view_show(struct ofs_top_view *v, const char *name, const char *tex
 {
 	char *copy = ofs_strdup(text), *name_copy = ofs_strdup(name);
 
-	/* They may be what is shown now. */
+	/* The arguments may be what is shown now, so they are copied first. */
 	ofs_top_view_finish(v);
 	v->text = copy;
 	v->text_name = name_copy;
