@@ -259,7 +259,7 @@ static const char *const lifetimes[] = { "30m", "6h", "24h", "7d", "30d", "never
  */
 static const struct kind {
 	const char *placeholder;
-	void (*ask)(struct asking *a); /* needs a tree; NULL: nothing does */
+	void (*ask)(struct asking *a); /* asks a tree; NULL: no tree is needed */
 	void (*offer)(struct ofs_candidates *c);
 	const char *const *words;
 	const char *rest; /* what the shell is to offer if there is no candidate */

@@ -12,7 +12,7 @@
 
 struct ofs_candidates {
 	const struct ofs_shell_line *line;
-	size_t before; /* byte of the last word at which the part to complete starts: "--task=" */
+	size_t before; /* offset in the last word of the part to complete: after "--task=" */
 	bool quoted; /* print candidates ready to insert, without descriptions */
 	/* Printed last: "files", "dirs" or "command N" (a command starts at word N). */
 	char rest[32];
@@ -31,8 +31,8 @@ void ofs_candidates_offer(const struct ofs_candidates *c, const char *value, con
 void ofs_candidates_offer_words(const struct ofs_candidates *c, const char *const *words);
 
 /*
- * Offers values for the placeholder of a usage text, such as TASK; the implementation has the table
- * of placeholders. `option`: it is the value of an option. Asks a tree for a second at most, or for
+ * Offers values for a placeholder of a usage text, such as TASK (candidate_values.c has a table of
+ * them). `option`: it is the value of an option. Asks a tree for a second at most, or for
  * OFFLOAD_TIMEOUT, and changes nothing in it.
  */
 void ofs_candidates_offer_values(struct ofs_candidates *c, const char *placeholder, bool option);

@@ -425,7 +425,7 @@ struct journal {
 	uint32_t foreign; /* format of a segment that is not ours; 0: none */
 };
 
-/* A segment may go in the meantime; that is no finding. */
+/* A segment may be removed in the meantime, which is not a finding. */
 static int look_at_segment(void *arg, const char *name)
 {
 	struct journal *j = arg;

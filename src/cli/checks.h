@@ -26,7 +26,7 @@ enum ofs_state {
 void ofs_found(enum ofs_state state, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Returns a borrowed object: name (of the check), state, found and advice (or null); or NULL. */
+/* Returns a finding, borrowed: name (of the check), state, found, advice (or null). NULL: none. */
 const json_t *ofs_findings_get(const char *name);
 size_t ofs_findings_count(enum ofs_state state);
 void ofs_findings_print(bool json, FILE *out);

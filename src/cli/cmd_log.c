@@ -24,7 +24,7 @@ static const char *since, *task;
 static uint64_t count = OFS_COUNT_NONE;
 static int event = -1;
 static bool follow;
-static uint64_t agent_dir; /* whose log it is, without a mount; 0: of all */
+static uint64_t agent_dir; /* agent whose log is read if not mounted; 0: none */
 
 static const struct ofs_option options[] = {
 	OFS_COUNT('n', "lines", "N", &count, "lines", COUNT_MAX,
@@ -84,7 +84,7 @@ static void print_line(struct printer *p, const json_t *line)
 	ofs_text_form(stdout, line, "[: {cause}]\n");
 }
 
-/* Prints the line again as JSON: in the log of another host, its form may deceive. */
+/* Prints the line as JSON, written anew: in the log of another host, its form may deceive. */
 static void print_json(json_t *line)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

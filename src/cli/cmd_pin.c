@@ -17,7 +17,7 @@ static int pin_file(const char *value, struct ofs_backend *b, const char *path, 
 	if (r < 0)
 		return ofs_report("cannot %s '%s': %s", important ? "pin" : "unpin", path,
 				  ofs_backend_strerror(-r));
-	/* A file that goes in the meantime is named by its path. */
+	/* A file that is removed in the meantime is named by its path. */
 	if (ofs_backend_attribute(b, path, "ref", &ref) < 0)
 		ref = NULL;
 	if (ofs_backend_attribute(b, path, "path", &place) < 0)

@@ -120,7 +120,7 @@ static int open_listeners(struct serving *s, struct ofs_error *err)
 	return r < 0 ? r : load_token(s, err);
 }
 
-/* Makes the tree findable from any directory. Staying in it could keep it mounted. */
+/* Makes the tree findable from anywhere, and leaves it: to stay could keep it mounted. */
 static void leave_directory(struct serving *s)
 {
 	const struct ofs_target *t = &s->access.target;

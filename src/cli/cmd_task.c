@@ -22,7 +22,7 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-#define KEEP_NAMED 10 /* files named in a message; none is added to more than this: */
+#define KEEP_NAMED 10 /* files named in a message; no more are added above this length: */
 #define KEEP_NAMED_BYTES 320
 
 struct task {

@@ -142,7 +142,7 @@ static int down(struct ofs_target *target)
 
 	if (writes)
 		status = ofs_daemon_status(mountpoint);
-	/* If we were started inside the tree, only the caller's shell may be in the way. */
+	/* If we were started inside the tree, we must not keep it busy ourselves. */
 	if (chdir("/") < 0)
 		return ofs_report("cannot leave the current directory: %s", strerror(errno));
 	if (mountpoint && target->mounted && ofs_peers_down(mountpoint, &err) < 0)

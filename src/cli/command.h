@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A command of the tool. Each has a file cmd_<name>.c that defines ofs_cmd_<name> (two that differ
- * in a word share one). main.c lists all commands. From the table of its options, they are parsed
- * into static variables before the command runs, and --help is printed. Options may stand anywhere;
- * "--" ends them.
+ * in a word share one). main.c lists all commands. A table holds the options of a command: it is
+ * used to parse them into static variables before the command runs, and to print --help. Options
+ * may stand anywhere; "--" ends them.
  */
 #pragma once
 

@@ -15,7 +15,7 @@ struct ofs_cover {
 	const char *mountpoint; /* of the tree that the agent's tree replaces */
 	const char *tree; /* the agent's directory in that tree: "agents/a" */
 	const char *store; /* without symbolic links */
-	struct stat store_attr; /* of that directory; st_ino 0: it cannot be seen here anyway */
+	struct stat store_attr; /* of the store; st_ino 0: it cannot be seen here anyway */
 	bool root; /* the sandbox is for root */
 };
 

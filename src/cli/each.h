@@ -5,8 +5,8 @@
 #include "client/operand.h"
 
 /*
- * Calls fn(arg, ...) for each operand. `fn` reports what fails and returns how much that was; it
- * prints the rest with ofs_print_item(). `list` is NULL without --json. Returns the exit code.
+ * Calls fn(arg, ...) for each operand. `fn` reports failures and returns their number; it prints
+ * results with ofs_print_item(). `list` is NULL without --json. Returns the exit code.
  */
 int ofs_operand_each(int argc, char *const argv[],
 		     int (*fn)(const void *arg, const struct ofs_operand *o, const char *name,

@@ -11,8 +11,7 @@ struct ofs_ending {
 	struct ofs_job job; /* the collection */
 	json_t *items; /* with --json: items about its files */
 	json_t *told; /* object with their paths as keys */
-	json_int_t promoted, removed, removed_bytes,
-		kept; /* counts, and bytes; in a dry run, what they would be */
+	json_int_t promoted, removed, removed_bytes, kept; /* in a dry run, what would be */
 };
 
 /*

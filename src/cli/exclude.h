@@ -5,8 +5,8 @@
 #include "base/util.h"
 
 struct ofs_exclude {
-	char *file; /* may be missing */
-	char *line; /* belongs there */
+	char *file; /* the exclude file, which may be missing */
+	char *line; /* the line that belongs there */
 	bool is_there; /* the line is in the file */
 	bool is_open; /* the file does not end with a newline */
 };

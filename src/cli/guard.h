@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Works on a tree for commands that an agent waits for: a daemon that does not answer must not hold
- * them up.
+ * Runs work on a tree for commands that an agent waits for, which a daemon that does not answer
+ * must not hold up.
  */
 #pragma once
 

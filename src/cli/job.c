@@ -11,7 +11,7 @@
 
 #define JOB_POLL_NS_MIN 5000000L
 #define JOB_POLL_NS_MAX 100000000L
-#define JOB_PATIENCE (2 * OFS_NS_PER_S) /* before we report that another one runs */
+#define JOB_PATIENCE (2 * OFS_NS_PER_S) /* before we report that another job is running */
 #define JOB_EXIT_SIGNAL 128 /* plus the signal's number, as in a shell */
 
 /* ---- signals */

@@ -11,10 +11,10 @@ struct ofs_progress {
 	bool drawn; /* the line is on the terminal */
 };
 
-/* Call this when the work begins. Strings are borrowed. */
+/* Starts the line of work that begins now. Strings are borrowed. */
 void ofs_progress_begin(struct ofs_progress *p, const char *doing, const char *unit);
 
 void ofs_progress_draw(struct ofs_progress *p, uint64_t done, uint64_t total);
 
-/* Call this before anything else is printed, and at the end. */
+/* Clears the line: before anything else is printed, and at the end. */
 void ofs_progress_clear(struct ofs_progress *p);

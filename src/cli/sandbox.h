@@ -13,7 +13,7 @@ struct ofs_sandbox {
 
 struct ofs_sandbox_end {
 	int error; /* an errno if the command could not be run; else 0 */
-	int status; /* how it ended, as from waitpid(2) */
+	int status; /* how it ended: a wait status, as of waitpid(2) */
 };
 
 /*

@@ -4,7 +4,9 @@
 
 #include "agent/settings_file.h"
 
-/* Returns how an agent starts this program: its name, if PATH leads to it, or path. Allocated. */
+/*
+ * Returns how an agent starts this program: by name if PATH leads to it, else by path. Allocated.
+ */
 char *ofs_settings_program(void);
 
 /*

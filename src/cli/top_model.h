@@ -7,7 +7,7 @@
 #include "base/util.h"
 
 struct ofs_top_model {
-	char *store, *mounted; /* NULL: not known; not mounted */
+	char *store, *mounted; /* NULL: unknown; not mounted */
 	char *error; /* why there is no newer sample; NULL: there is one */
 	json_t *status; /* the newest; NULL: none yet */
 	json_t *rates; /* by name, per second; null: not known yet */

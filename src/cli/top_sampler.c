@@ -16,7 +16,7 @@
 
 #define STATUS_PATH ".offload/status.json"
 #define GROUPS_PATH ".offload/list/groups:yes"
-#define LOG_BYTES (UINT64_C(64) << 10) /* of the log, the newest; read at once */
+#define LOG_BYTES (UINT64_C(64) << 10) /* the newest bytes of the log, read at once */
 #define TOKENS_MAX 24 /* files whose tokens are asked for at once */
 #define ASK_MAX 8192 /* bytes of a question */
 

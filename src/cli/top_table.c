@@ -25,7 +25,7 @@ struct column {
 };
 
 #define COLUMNS_MAX 8
-#define NARROW 64 /* a screen with no room for optional columns */
+#define NARROW 64 /* narrower screens have no room for optional columns */
 
 static const struct pane {
 	const char *name;

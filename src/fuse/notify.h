@@ -15,8 +15,8 @@ struct ofs_notify;
 struct ofs_notify *ofs_notify_create(void);
 
 /*
- * Call this once the tree is mounted. `fuse` and `tree` are borrowed until ofs_notify_finish(). 0
- * or -errno.
+ * Starts sending. The tree must be mounted. `fuse` and `tree` are borrowed until
+ * ofs_notify_finish(). 0 or -errno.
  */
 int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse, const struct ofs_tree *tree);
 
@@ -47,5 +47,5 @@ void ofs_notify_stop(struct ofs_notify *n);
 /* Ends notifications of attributes, too; none is under way any more. Call it after the stop. */
 void ofs_notify_finish(struct ofs_notify *n);
 
-/* Call this after the stop. NULL is allowed. */
+/* Frees `n`, which must be stopped. NULL is allowed. */
 void ofs_notify_destroy(struct ofs_notify *n);
