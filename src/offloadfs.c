@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offloadfs: the daemon. */
+/* offloadfs, the daemon. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ enum {
 };
 
 /*
- * Opens what is missing of the three standard files, so that no file of the store ever gets one of
- * their numbers: it would be written to as a log, and be replaced when the terminal is let go.
+ * Opens those of the three standard files that are missing, so that no file of the store gets their
+ * numbers: it would be written to as a log, and be replaced when the terminal is let go.
  */
 static int fill_standard_files(void)
 {
@@ -56,7 +56,7 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 		return ofs_error_set(err, -r, "cannot go to the background: %s", strerror(-r));
 	r = ofs_session_mount(session, o, background.replaces, err);
 	if (r > 0)
-		ofs_log(LOG_NOTICE, "asked to end before '%s' was mounted", o->mountpoint);
+		ofs_log(LOG_NOTICE, "asked to stop before '%s' was mounted", o->mountpoint);
 	if (r != 0)
 		return r;
 	r = ofs_background_ready(&background);
@@ -67,7 +67,7 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 		     : 0;
 }
 
-/* The clocks that a test has asked for (docs/TESTING.md). */
+/* Takes the clocks that a test provides (docs/TESTING.md). */
 static int take_clock(struct ofs_error *err)
 {
 	const char *path = secure_getenv("OFFLOADFS_CLOCK");
@@ -108,7 +108,7 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 	r = serve(session, o, err);
 	closed = ofs_session_destroy(session);
 	if (r >= 0 && closed < 0)
-		r = ofs_error_set(err, -closed, "the store '%s' could not be written to the end",
+		r = ofs_error_set(err, -closed, "the store '%s' could not be written completely",
 				  o->store);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

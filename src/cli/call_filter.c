@@ -20,7 +20,7 @@
 #define TIOCLINUX 0x541C
 #endif
 
-/* The numbers of the calls, of each kind of program that this machine runs. */
+/* The numbers of the system calls, for each kind of program that this machine runs. */
 static const struct machine {
 	uint32_t arch, ioctl, kill;
 } machines[] = {
@@ -48,7 +48,7 @@ struct program {
 	unsigned short len;
 };
 
-/* The machines that are known are little-endian: the low half of an argument comes first. */
+/* All known machines are little-endian: the low half of an argument comes first. */
 #define FIELD(name) ((uint32_t)offsetof(struct seccomp_data, name))
 #define ARGUMENT(i) (FIELD(args) + 8 * (i))
 #define ALLOW SECCOMP_RET_ALLOW
@@ -69,14 +69,14 @@ static void answer(struct program *p, uint32_t what)
 	put(p, BPF_RET | BPF_K, what, 0, 0);
 }
 
-/* Answers `what` if what was loaded is `value`. */
+/* Adds an answer of `what` if the loaded word is `value`. */
 static void answer_if(struct program *p, uint32_t value, uint32_t what)
 {
 	put(p, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
 	answer(p, what);
 }
 
-/* Skips up to where end_block() is called, unless what was loaded is `value`. */
+/* Skips the code up to end_block(), which takes the result, unless the loaded word is `value`. */
 static unsigned short begin_block(struct program *p, uint32_t value)
 {
 	put(p, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 0);
@@ -129,7 +129,7 @@ int ofs_call_filter_set(bool group)
 		return -ENOSYS;
 	for (const struct machine *m = machines; m->arch; m++)
 		add_machine(&p, m, group);
-	answer(&p, DENY); /* programs of a kind that is not known */
+	answer(&p, DENY); /* programs of an unknown kind */
 	filter.len = p.len;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0 ? -errno : 0;
 }

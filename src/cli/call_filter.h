@@ -4,9 +4,9 @@
 #include <stdbool.h>
 
 /*
- * Denies this process, and all that it starts, the system calls by which it could act on others that
- * share its terminal: typing into it for them (EPERM), and, where `group` says that the process
- * group is shared, signals to the whole of it, but for those that stop and continue a job. Needs
- * no_new_privs. 0; -ENOSYS: it does not know this machine's calls; or another -errno.
+ * Denies this process, and all that it starts, the system calls that act on others who share its
+ * terminal: typing into it (EPERM) and, if `group` says that the process group is shared, signals
+ * to the whole group, except those that stop or continue a job. Needs no_new_privs. Returns 0,
+ * -ENOSYS if the calls of this machine are not known, or another -errno.
  */
 int ofs_call_filter_set(bool group);

@@ -21,9 +21,9 @@
 #include "tree/core/place.h"
 
 #define ANSWER_NS OFS_NS_PER_S
-#define MOST 1000 /* of one kind */
+#define MOST 1000 /* candidates of one kind */
 #define REFS "1000"
-/* A store that is not mounted and larger than that would take too long to open: index and journal. */
+/* Bytes of index and journal. A larger store that is not mounted would take too long to open. */
 #define STORE_MAX ((off_t)64 << 20)
 
 /* ---- the tree */
@@ -31,7 +31,7 @@
 struct asking {
 	struct ofs_candidates *c;
 	const struct kind *kind;
-	bool option; /* it is the value of one */
+	bool option; /* the value of an option is completed */
 	struct ofs_access access;
 	struct ofs_backend *b;
 	size_t n;
@@ -68,9 +68,9 @@ static bool names_have(const struct names *s, const char *name)
 struct listing {
 	struct asking *a;
 	const char *dir; /* in the tree */
-	const char *before; /* goes before the names */
-	bool dirs; /* directories alone, as words */
-	struct names *seen; /* have been offered; NULL: all are new */
+	const char *before; /* put before each name */
+	bool dirs; /* offer only directories, as words without a slash */
+	struct names *seen; /* names already offered; NULL: all are new */
 };
 
 static void offer_entry(struct listing *l, const char *name)
@@ -96,7 +96,7 @@ static void offer_entry(struct listing *l, const char *name)
 	l->a->n++;
 }
 
-/* While a directory is listed, no file can be looked at. */
+/* No file can be examined while a directory is listed, so the names are collected first. */
 static void offer_directory(struct listing *l)
 {
 	OFS_CLEANUP(names_finish) struct names names = { 0 };
@@ -125,7 +125,7 @@ static void offer_tags(struct asking *a)
 	offer_directory(&(struct listing){ a, "views/by-tag", "", true });
 }
 
-/* Several, with commas between. */
+/* Several tags, separated by commas: completes the last one. */
 static void offer_tag_list(struct asking *a)
 {
 	const char *typed = ofs_candidates_typed(a->c), *comma = strrchr(typed, ',');
@@ -148,7 +148,7 @@ static void offer_agents(struct asking *a)
 	ofs_agents_each(a->b, "", offer_agent, a);
 }
 
-/* One of the newest files, as a line of `offload list`. */
+/* Offers one of the newest files. `file` is a line of `offload list`. */
 static void offer_ref(const struct asking *a, const json_t *file)
 {
 	const char *title = json_string_value(json_object_get(file, "title"));
@@ -170,7 +170,7 @@ static void offer_refs(struct asking *a)
 	if (ofs_backend_read_text(a->b, ".offload/list/sort:used max:" REFS, &text) < 0)
 		return;
 	rest = text;
-	strsep(&rest, "\n"); /* the sums */
+	strsep(&rest, "\n"); /* the line of totals */
 	while ((line = strsep(&rest, "\n"))) {
 		json_auto_t *file = json_loads(line, 0, NULL);
 
@@ -178,7 +178,7 @@ static void offer_refs(struct asking *a)
 	}
 }
 
-/* Where a path that is typed begins in the tree: 0, or after the mountpoint. */
+/* Returns where a typed path starts in the tree: 0, or the offset after the mount point. */
 static size_t path_start(const struct asking *a, const char *typed)
 {
 	const char *const roots[] = { a->access.mount, a->access.target.root };
@@ -201,7 +201,7 @@ static void offer_paths(struct asking *a)
 		ofs_strndup(typed + start, slash ? (size_t)(slash - typed) - start : 0);
 	OFS_FREE char *before = ofs_strndup(typed, slash ? (size_t)(slash + 1 - typed) : start);
 
-	/* At its root a mount may not list its tops. */
+	/* The root of a mount may not list these directories. */
 	for (size_t i = 0; !slash && i < OFS_AGENT_TOPS; i++) {
 		OFS_FREE char *top = ofs_format("%s%s/", before, ofs_agent_tops[i]);
 
@@ -254,15 +254,15 @@ static const char *const ages[] = { "30m", "6h", "24h", "7d", "30d", NULL };
 static const char *const lifetimes[] = { "30m", "6h", "24h", "7d", "30d", "never", NULL };
 
 /*
- * What a placeholder stands for. A further placeholder needs a line here where something can be
- * offered for it.
+ * What placeholders stand for. A new placeholder needs a line here if anything can be offered for
+ * it.
  */
 static const struct kind {
 	const char *placeholder;
-	void (*ask)(struct asking *a); /* a tree; NULL: none */
+	void (*ask)(struct asking *a); /* asks a tree; NULL: no tree is needed */
 	void (*offer)(struct ofs_candidates *c);
 	const char *const *words;
-	const char *rest; /* what a shell offers besides, where there is nothing else */
+	const char *rest; /* what the shell is to offer if there is no candidate */
 } kinds[] = {
 	{ "AGE", .words = ages },
 	{ "AGENT", .ask = offer_agents },
@@ -300,7 +300,7 @@ static const struct kind *find_kind(const char *placeholder, size_t len)
 	return NULL;
 }
 
-/* A filter of a query, and what stands behind its colon. */
+/* Offers filters of a query, or what can follow the colon of one. */
 static void offer_query(struct asking *a)
 {
 	static const struct {
@@ -341,7 +341,7 @@ static off_t size_in(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size : 0;
 }
 
-/* A store that is not mounted is quickly opened. */
+/* Returns true if the store, which is not mounted, can be opened quickly. */
 static bool is_small(const char *store)
 {
 	OFS_CLOSE int dir = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

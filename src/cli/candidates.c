@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-#define ABOUT_MAX 72 /* bytes of what is said about one */
+#define ABOUT_MAX 72 /* bytes of a description */
 
 const char *ofs_candidates_typed(const struct ofs_candidates *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What would make a store that works faster or safer. */
+/* Checks of `offload doctor` on choices: what would make a working store faster or safer. */
 #include <fcntl.h>
 
 #include <offloadfs/tree.h>
@@ -10,7 +10,7 @@
 #include "io/file.h"
 
 #define SYNCS 5
-#define SYNC_SLOW (10 * OFS_NS_PER_MS) /* what a disk that turns needs at least */
+#define SYNC_SLOW (10 * OFS_NS_PER_MS) /* the least that a spinning disk needs */
 
 static int compare_times(const void *a, const void *b)
 {
@@ -19,7 +19,7 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median time of an fdatasync() of 4 KiB, by a file without a name; -errno. */
+/* Returns the median time of an fdatasync() of 4 KiB in an unnamed file, in ns, or -errno. */
 static int64_t measure_sync(int dirfd)
 {
 	OFS_CLOSE int fd = ofs_io_open(dirfd, ".", O_TMPFILE | O_WRONLY, 0600);
@@ -62,7 +62,7 @@ static void check_copies(const char *remote)
 		ofs_found(OFS_FINE, "copies", "replicated to %s", remote);
 	else
 		ofs_found(OFS_NOTE, "copies",
-			  "the store is on this disk alone, and lost with it\n"
+			  "the store is only on this disk, and would be lost with it\n"
 			  "-> offload remote add s3://BUCKET/PREFIX keeps a copy elsewhere");
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks of `offload doctor` on the machine: kernel, rights, programs, agents. */
 #include "cli/checks.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 #define TEXT_MAX (1 << 20)
 #define VERSION_MAX ((size_t)511)
 
-/* Allocated; NULL when it cannot be read. */
+/* Returns allocated text, or NULL if it cannot be read. */
 static char *read_text(const char *path)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -67,7 +68,7 @@ static void check_device(enum ofs_state bad)
 			  strerror(code));
 }
 
-/* A number in /proc/self/status; `otherwise` when it is not there. */
+/* Returns a number in /proc/self/status, or `otherwise` if it is not there. */
 static uint64_t read_status(const char *field, int base, uint64_t otherwise)
 {
 	OFS_FREE char *status = read_text("/proc/self/status");
@@ -76,7 +77,7 @@ static uint64_t read_status(const char *field, int base, uint64_t otherwise)
 	return at ? strtoull(at + strlen(field), NULL, base) : otherwise;
 }
 
-/* Mounting needs CAP_SYS_ADMIN, one's own or that of a setuid fusermount3. */
+/* Mounting needs CAP_SYS_ADMIN, our own or that of a setuid fusermount3. */
 static void check_rights(bool root, enum ofs_state bad)
 {
 	uint64_t rights = read_status(root ? "\nCapEff:" : "\nCapBnd:", 16, UINT64_MAX);
@@ -108,7 +109,7 @@ static int ask_version(const void *arg, char *text)
 	return 0;
 }
 
-/* Gives what the daemon answers to --version. */
+/* Sets *ret_version to the daemon's answer to --version. */
 static void check_daemon(enum ofs_state bad, char **ret_version)
 {
 	static const char ours[] = "offloadfs " OFS_VERSION " ";
@@ -252,7 +253,7 @@ static void check_tool(const char *name, const char *program, const char *withou
 		ofs_found(OFS_NOTE, name, "not in PATH: %s\n-> sudo apt install %s", without, name);
 }
 
-/* Whether settings of that place make the agent run our hook. */
+/* Returns true if the agent's settings of that place run our hook. */
 static bool has_hook(const struct ofs_agent *agent, enum ofs_agent_place place)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
@@ -272,17 +273,17 @@ static void check_agent(const struct ofs_agent *agent)
 		return;
 	if (has_hook(agent, OFS_AGENT_PROJECT) || has_hook(agent, OFS_AGENT_LOCAL) ||
 	    has_hook(agent, OFS_AGENT_USER))
-		ofs_found(OFS_FINE, agent->name, "%s is here, and has our hook", agent->title);
+		ofs_found(OFS_FINE, agent->name, "%s is installed, and has our hook", agent->title);
 	else
 		ofs_found(OFS_NOTE, agent->name,
-			  "%s is here, without our hook\n-> offload hook install %s", agent->title,
-			  agent->name);
+			  "%s is installed, but without our hook\n-> offload hook install %s",
+			  agent->title, agent->name);
 }
 
 void ofs_check_tools(void)
 {
 	for (size_t i = 0; ofs_agent_number(i); i++)
 		check_agent(ofs_agent_number(i));
-	check_tool("git", "git", "repositories are known by their folder .git alone");
+	check_tool("git", "git", "repositories are recognised only by their folder .git");
 	check_tool("ripgrep", "rg", "grep -r finds the same, more slowly");
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks of `offload doctor` on a store: its directory, lock, format, settings and disk. */
 #include "cli/checks.h"
 
 #include <fcntl.h>
@@ -29,15 +30,15 @@
 #define PROC_MAX 4096
 #define MIB (UINT64_C(1) << 20)
 #define SPACE_LITTLE (1024 * MIB)
-/* The engine's reserve and a checkpoint or two. */
+/* The store's reserve and a checkpoint or two. */
 #define SPACE_TOO_LITTLE (32 * MIB)
 
 struct store {
 	const char *path;
-	char *word; /* the path as a word of a shell's command line */
-	int dirfd; /* -1: it cannot be looked into */
+	char *word; /* the path, quoted for a shell */
+	int dirfd; /* -1: the store cannot be examined */
 	bool mounted;
-	bool held; /* somebody has it open */
+	bool held; /* somebody has the store open */
 };
 
 /* ---- the directory */
@@ -50,11 +51,11 @@ static void check_owner(struct store *s, uid_t uid)
 	if (uid != geteuid())
 		ofs_found(geteuid() == 0 ? OFS_WARNING : OFS_PROBLEM, "owner",
 			  "the store belongs to %s\n"
-			  "-> run this as %s: what others write there its owner cannot read",
+			  "-> run this as %s: the owner cannot read what others write there",
 			  owner, owner);
 }
 
-/* False when there is no directory to look into. */
+/* Returns false if there is no directory to examine. */
 static bool check_directory(struct store *s)
 {
 	struct stat st;
@@ -62,15 +63,14 @@ static bool check_directory(struct store *s)
 
 	if (stat(s->path, &st) < 0 && errno == ENOENT) {
 		if (s->mounted)
-			ofs_found(
-				OFS_PROBLEM, "store",
-				"%s is gone, and its daemon serves it\n"
-				"-> put it back where it was, if it was moved; else offload down, "
-				"and put a backup there",
-				s->path);
+			ofs_found(OFS_PROBLEM, "store",
+				  "%s is gone, but its daemon still serves it\n"
+				  "-> if it was moved, move it back; else offload down, and put a "
+				  "backup there",
+				  s->path);
 		else
 			ofs_found(OFS_NOTE, "store",
-				  "%s is not made yet\n-> offload up, put and run make it",
+				  "%s does not exist yet\n-> offload up, put and run create it",
 				  s->path);
 		return false;
 	}
@@ -106,12 +106,12 @@ static bool check_directory(struct store *s)
 
 struct open_files {
 	int dirfd;
-	const char *dir; /* as it is named in the finding, with its slash */
+	const char *dir; /* its name in the finding, with a slash */
 	size_t count;
 	char *first;
 };
 
-/* Settings are written by hand, and hold no content. */
+/* Settings are not checked: they are written by hand and hold no content. */
 static int look_at_mode(void *arg, const char *name)
 {
 	struct open_files *o = arg;
@@ -127,7 +127,7 @@ static int look_at_mode(void *arg, const char *name)
 	return 0;
 }
 
-/* The group's bits of a mode are the mask of an ACL: they are 0 where it lets nobody in. */
+/* If a file has an ACL, the group bits of its mode are the mask: 0 if it lets nobody in. */
 static void check_modes(struct store *s)
 {
 	static const char *const folders[] = { "",     "journal/",   "packs/", "quarantine/",
@@ -151,9 +151,9 @@ static void check_modes(struct store *s)
 	free(o.first);
 }
 
-/* ---- who has it open */
+/* ---- the lock */
 
-/* By SIGSTOP, or by a debugger. */
+/* Returns true if the process was stopped by SIGSTOP or a debugger. */
 static bool is_stopped(long pid)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stat = OFS_BUF_INIT;
@@ -186,7 +186,7 @@ static void tell_owner(struct store *s)
 	else
 		ofs_found(
 			OFS_WARNING, "lock",
-			"in use by process %ld, whose mount at %s is not to be seen from here\n"
+			"in use by process %ld, whose mount at %s cannot be seen from here\n"
 			"-> wait until it has closed the store, or look in the other container or "
 			"mount namespace that has the mount",
 			owner.pid, owner.mountpoint);
@@ -203,7 +203,7 @@ static void check_lock(struct store *s)
 			  "the lock cannot be opened: %s\n-> chmod 600 %s/lock", strerror(-fd),
 			  s->word);
 	} else if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0) {
-		/* Shared, and gone when the file is closed: an owner that starts waits for it. */
+		/* The lock is shared and ends with the file: an owner that starts waits for it. */
 		s->held = true;
 		tell_owner(s);
 	} else if (owner.pid) {
@@ -211,7 +211,7 @@ static void check_lock(struct store *s)
 			OFS_NOTE, "lock",
 			"nobody has the store open; process %ld, which had it last, was killed or "
 			"could not write everything\n"
-			"-> offload up: it reads what the journal has of that",
+			"-> offload up: it recovers what is in the journal",
 			owner.pid);
 	} else {
 		ofs_found(OFS_FINE, "lock", "nobody has the store open");
@@ -227,7 +227,7 @@ static int note_any(void *arg, const char *name)
 	return 1;
 }
 
-/* No index: either it has never been made, or it was lost. */
+/* Reports a missing index, which was never made or is lost. */
 static void check_missing_index(struct store *s)
 {
 	bool content = false;
@@ -240,10 +240,10 @@ static void check_missing_index(struct store *s)
 			  "-> put index.db back from a backup");
 	else
 		ofs_found(OFS_NOTE, "format",
-			  "nothing is stored yet\n-> offload up, put and run start it");
+			  "nothing is stored yet\n-> offload up, put and run create the index");
 }
 
-/* The head of a database file: where SQLite keeps what `PRAGMA` gives by these names. */
+/* The header of a database file, in which SQLite keeps what PRAGMA gives by these names. */
 struct head {
 	uint8_t magic[16];
 	uint8_t rest[44];
@@ -253,8 +253,8 @@ struct head {
 };
 
 /*
- * Reads it. True for a database with that application_id; one that was just made has 0, and may
- * have all but its first bytes in its log still.
+ * Reads the header. Returns true for a database with that application_id. A new database has 0, and
+ * all but its first bytes may still be in its log.
  */
 static bool read_head(const struct store *s, int fd, const char *log, uint32_t application,
 		      struct head *ret)
@@ -284,7 +284,7 @@ static void check_format(struct store *s)
 			  s->word);
 	else if (!read_head(s, fd, "index.db-wal", OFS_INDEX_APPLICATION, &h))
 		ofs_found(OFS_PROBLEM, "format",
-			  "index.db is damaged, or no index of offloadfs\n"
+			  "index.db is damaged, or not an index of offloadfs\n"
 			  "-> put index.db back from a backup");
 	else if (h.application_id == 0)
 		ofs_found(OFS_FINE, "format", "the index is being made");
@@ -293,7 +293,7 @@ static void check_format(struct store *s)
 			  "%u, and offloadfs " OFS_VERSION " understands %d to %d" OTHER_VERSION,
 			  h.user_version, OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
 	else if (h.user_version != OFS_INDEX_FORMAT)
-		ofs_found(OFS_FINE, "format", "%u, to become %d when it is next opened",
+		ofs_found(OFS_FINE, "format", "%u, which becomes %d when the store is next opened",
 			  h.user_version, OFS_INDEX_FORMAT);
 	else
 		ofs_found(OFS_FINE, "format", "%u", h.user_version);
@@ -309,19 +309,20 @@ static void check_context(struct store *s)
 	ofs_settings_init(&settings);
 	if (ofs_settings_load(&settings, s->path, &err) < 0)
 		ofs_found(OFS_PROBLEM, "context",
-			  "%s\n-> correct or remove it: offloadfs-context(5) lists the keys", err.text);
+			  "%s\n-> correct or remove it: offloadfs-context(5) lists the keys",
+			  err.text);
 	else if (faccessat(s->dirfd, "context.ini", F_OK, 0) == 0)
 		ofs_found(OFS_FINE, "context", "context.ini is valid");
 }
 
-/* Reads it, too. */
+/* Also loads the configuration. */
 static void check_config(struct store *s, struct ofs_config *config)
 {
 	struct ofs_error err;
 
 	if (ofs_config_load_store(config, s->path, &err) < 0)
 		ofs_found(OFS_PROBLEM, "config",
-			  "%s\n-> correct or remove it: nothing can open the store before; "
+			  "%s\n-> correct or remove it: nothing can open the store until then; "
 			  "offloadfs --help lists the keys",
 			  err.text);
 	else
@@ -331,7 +332,7 @@ static void check_config(struct store *s, struct ofs_config *config)
 				  : "no config.ini: all defaults");
 }
 
-/* ---- where it lies */
+/* ---- the filesystem below */
 
 struct size {
 	char text[32];
@@ -360,15 +361,15 @@ static void check_space(struct store *s)
 			  "no inode is free on its filesystem\n-> remove files there");
 	else if (available < SPACE_LITTLE)
 		ofs_found(available < SPACE_TOO_LITTLE ? OFS_PROBLEM : OFS_WARNING, "space",
-			  "%s free\n-> make room on its filesystem, by removing files from the "
-			  "tree, too",
+			  "%s free\n-> make room on its filesystem, also by removing files from "
+			  "the tree",
 			  size_of(available).text);
 	else
 		ofs_found(OFS_FINE, "space", "%s free", size_of(available).text);
 }
 
 #define IN_MEMORY "in memory: gone after a restart of the machine"
-#define REMOTE "not of this machine: locks and fsync may not hold"
+#define REMOTE "on another machine: locks and fsync may not be reliable"
 #define IN_FAT "without owners and modes: others can read what is stored"
 
 static const struct {
@@ -391,7 +392,7 @@ static const struct {
 	{ CEPH_SUPER_MAGIC, "Ceph", REMOTE },
 	{ AFS_FS_MAGIC, "AFS", REMOTE },
 	{ OVERLAYFS_SUPER_MAGIC, "overlayfs", "a layer of a container: gone with it" },
-	{ FUSE_SUPER_MAGIC, "FUSE", "a program's: locks and fsync may not hold" },
+	{ FUSE_SUPER_MAGIC, "FUSE", "served by a program: locks and fsync may not be reliable" },
 	{ MSDOS_SUPER_MAGIC, "FAT", IN_FAT },
 	{ EXFAT_SUPER_MAGIC, "exFAT", IN_FAT },
 };
@@ -421,10 +422,10 @@ static void check_filesystem(struct store *s)
 struct journal {
 	int dirfd;
 	uint64_t bytes;
-	uint32_t foreign; /* the format of a segment that is not ours; 0: none */
+	uint32_t foreign; /* format of a segment that is not ours; 0: none */
 };
 
-/* One may go while it is looked at: that is nothing to tell. */
+/* A segment may be removed in the meantime, which is not a finding. */
 static int look_at_segment(void *arg, const char *name)
 {
 	struct journal *j = arg;
@@ -462,13 +463,13 @@ static void check_journal(struct store *s, uint64_t max)
 			  "%s on disk, %s at most: then writers wait%s", size_of(j.bytes).text,
 			  size_of(max).text,
 			  !full	    ? ""
-			  : s->held ? "\n-> journalctl -t offloadfs: why it is not sealed"
+			  : s->held ? "\n-> journalctl -t offloadfs says why it is not sealed"
 				    : "\n-> offload up seals it");
 }
 
 /* ---- the search index */
 
-/* Derived from the rest: it can be built anew whatever happens to it. */
+/* The search index is derived from the rest, so it can always be rebuilt. */
 static void check_search(struct store *s)
 {
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "search.db", O_RDONLY | O_NONBLOCK, 0);
@@ -479,12 +480,12 @@ static void check_search(struct store *s)
 		return;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		ofs_found(OFS_WARNING, "search",
-			  "search.db cannot be used: %s\n-> remove it: it is built anew",
-			  fd < 0 ? strerror(-fd) : "it is no regular file");
+			  "search.db cannot be used: %s\n-> remove it: it will be rebuilt",
+			  fd < 0 ? strerror(-fd) : "it is not a regular file");
 	else if (st.st_size && !read_head(s, fd, "search.db-wal", OFS_FTS_APPLICATION, &h))
 		ofs_found(OFS_NOTE, "search",
-			  "search.db is damaged, or no search index of offloadfs\n"
-			  "-> nothing: it is built anew when it is next used");
+			  "search.db is damaged, or not a search index of offloadfs\n"
+			  "-> nothing to do: it is rebuilt when it is next used");
 	else
 		ofs_found(OFS_FINE, "search", "index of %s",
 			  size_of((uint64_t)st.st_blocks * 512).text);

@@ -51,7 +51,7 @@ static json_t *as_line(const char *text)
 	return json_string(line);
 }
 
-/* Takes the reference. */
+/* Takes ownership of the reference. */
 static void add_finding(json_t *one)
 {
 	const char *state = json_string_value(json_object_get(one, "state"));
@@ -151,7 +151,7 @@ struct check {
 	const void *arg;
 };
 
-/* The findings go to the parent as JSON. */
+/* Writes the findings for the parent, as JSON. */
 static int run_check(const void *arg, char *text)
 {
 	const struct check *check = arg;
@@ -171,10 +171,9 @@ void ofs_probe_check(const char *name, void (*check)(const void *arg), const voi
 
 	if (!found)
 		ofs_found(OFS_PROBLEM, name,
-			  "not looked at: %s\n"
+			  "not checked: %s\n"
 			  "-> look for a filesystem on its path that does not answer",
-			  r == -ETIMEDOUT ? "no answer within five seconds"
-					  : "the look at it failed");
+			  r == -ETIMEDOUT ? "no answer within five seconds" : "the check failed");
 	json_array_foreach(found, i, one)
 	{
 		add_finding(json_incref(one));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload agent: runs a command in the tree of an agent; lists agents, shows one, ends one. */
+/* offload agent: runs a command in the tree of an agent; lists, shows and ends agents. */
 #include <fcntl.h>
 
 #include "cli/command.h"
@@ -13,7 +13,7 @@
 #include "io/path.h"
 #include "store/owner.h"
 
-/* Of `run`: as env(1) and others that run a command have it. */
+/* Exit codes of `run`, as of env(1) and other programs that run a command. */
 #define RUN_EXIT_REFUSED 125
 #define RUN_EXIT_CANNOT 126
 #define RUN_EXIT_NOT_FOUND 127
@@ -21,9 +21,9 @@
 /* ---- run */
 
 /*
- * The store's directory, if the caller can come to it at all: the one whose owner says that it serves
- * a mount of this tree. What is inside another sandbox, or in a container that has an agent's tree
- * alone, has been cut off from the store already.
+ * Finds the store's directory, whose owner must say that it serves a mount of this tree. *ret stays
+ * zero if the caller cannot reach it anyway: inside another sandbox, or in a container that has
+ * only the tree of an agent, the store is already cut off.
  */
 static int find_store(const struct ofs_target *t, struct ofs_error *err, struct stat *ret)
 {
@@ -48,13 +48,13 @@ static int find_store(const struct ofs_target *t, struct ofs_error *err, struct 
 	if (!served || strcmp(served->device, tree->device) != 0 ||
 	    ofs_io_lock(lock, true) != -EWOULDBLOCK || fstat(dir, ret) < 0)
 		return ofs_error_set(err, ENOENT,
-				     "the store of '%s' is not at '%s' any more, so it cannot be "
+				     "the store of '%s' is no longer at '%s', so it cannot be "
 				     "hidden: end its daemon and mount it again",
 				     t->mountpoint, t->store);
 	return 0;
 }
 
-/* Inside the tree is found wherever the command goes, and is the whole. */
+/* Inside, the tree is found from any directory, and the agent's tree is the whole. */
 static void set_environment(const struct ofs_target *t)
 {
 	unsetenv("OFFLOAD_AGENT");
@@ -62,7 +62,7 @@ static void set_environment(const struct ofs_target *t)
 	setenv("OFFLOAD_DIR", t->mountpoint, true);
 }
 
-/* Makes the agent, and says what is to be hidden from it. */
+/* Creates the agent and sets what is to be hidden from it. */
 static int prepare(struct ofs_target *t, struct ofs_error *err, struct ofs_cover *ret)
 {
 	struct ofs_backend *b;
@@ -127,11 +127,11 @@ static const struct ofs_option options[] = {
 
 struct agent {
 	struct ofs_access access;
-	struct ofs_backend *b; /* of it: the tree that the agent's lies in */
+	struct ofs_backend *b; /* of the tree that contains the agent's */
 	const char *name; /* "a/b"; NULL: all */
 	char *dir; /* "agents/a/agents/b" */
-	json_t *list; /* with --json: what is printed otherwise */
-	struct ofs_files *files; /* that gather_more() adds to; borrowed */
+	json_t *list; /* with --json: collects what is printed otherwise */
+	struct ofs_files *files; /* gather_more() adds to it; borrowed */
 };
 
 static int failed(int r, const char *what, const char *path)
@@ -208,7 +208,7 @@ static bool has(struct agent *a, const struct ofs_file *file, const char *name, 
 	return ofs_backend_attribute(a->b, file->path, name, &is) == 0 && strcmp(is, value) == 0;
 }
 
-/* Reports what ending the agent would do; its working tier fares like that of a task. */
+/* Reports what ending the agent would do. Its working tier is treated like that of a task. */
 static int would(struct agent *a, struct ofs_ending *e, const struct ofs_files *files)
 {
 	int code = OFS_EXIT_OK;
@@ -234,7 +234,7 @@ static int would(struct agent *a, struct ofs_ending *e, const struct ofs_files *
 	return code;
 }
 
-/* Takes a directory away with all that it has, links included. 0 or -errno. */
+/* Removes a directory with everything in it, links included. 0 or -errno. */
 static int remove_all(struct agent *a, const char *dir)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files here = { 0 };
@@ -250,7 +250,7 @@ static int remove_all(struct agent *a, const char *dir)
 	return r < 0 ? r : a->b->ops->rmdir(a->b, dir);
 }
 
-/* The same for a tree: its directories can be emptied, and go with it. */
+/* Does the same for an agent's tree. Its directories can only be emptied; they go with the tree. */
 static int remove_tree(struct agent *a, const char *dir)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files here = { 0 };
@@ -291,7 +291,7 @@ static int end_agent(struct agent *a, struct ofs_ending *e, struct ofs_error *er
 	return ofs_collection_run(&e->job, false, NULL, err);
 }
 
-/* Tells of what is left, which goes after all with --drop-all. */
+/* Reports what is left; with --drop-all, removes it. */
 static int tell_rest(struct agent *a, struct ofs_ending *e)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
@@ -339,7 +339,7 @@ static int agent_done(struct agent *a)
 	if (!dry_run)
 		r = end_agent(a, &e, &err);
 	if (r == -EINTR) {
-		ofs_report("the agent is done; what is left of it goes by itself");
+		ofs_report("the agent is done; its remaining files are removed in time");
 		code = ofs_job_exit_code();
 	} else if (r < 0) {
 		code = ofs_report("%s", err.text);
@@ -355,7 +355,7 @@ static int agent_done(struct agent *a)
 
 static const struct verb {
 	const char *word;
-	bool named; /* it is about one agent */
+	bool named; /* it takes the name of an agent */
 	int (*run)(struct agent *a);
 } verbs[] = {
 	{ "list", false, agent_list },
@@ -363,7 +363,7 @@ static const struct verb {
 	{ "done", true, agent_done },
 };
 
-/* -ENOENT: there is no such agent in the tree. */
+/* Sets a->dir. Returns -ENOENT if the tree has no such agent. */
 static int check(struct agent *a, struct ofs_error *err)
 {
 	struct stat st;
@@ -398,7 +398,7 @@ static int run_verb(const struct verb *verb, const char *name)
 	return code;
 }
 
-/* Allocated: one that is named here is an agent of the one whose tree is used. */
+/* Returns an allocated name: `name` is relative to the agent whose tree is used, if any. */
 static char *full_name(const char *name)
 {
 	const char *above = ofs_command_target.agent ? ofs_command_target.agent

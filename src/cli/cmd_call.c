@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload call: a call of the service, for programs. */
+/* offload call: makes a call of the service, for programs. */
 #include <sys/stat.h>
 
 #include "cli/command.h"
@@ -15,9 +15,9 @@ struct request {
 	const json_t *args; /* NULL: none */
 };
 
-static const char *task; /* of what is stored; NULL: none */
+static const char *task; /* task of what is stored; NULL: none */
 
-/* With --json the reason is in the answer, too. An exit code. */
+/* Reports the reason, with --json also in the answer. Returns an exit code. */
 static int call_refuse(int r, const char *reason)
 {
 	if (ofs_command_json)
@@ -51,7 +51,7 @@ static int call_work(const void *arg)
 	return ofs_print_json(answer, request->call->name);
 }
 
-/* Standard input as an object; nothing in it, or a terminal: no arguments. */
+/* Reads an object from standard input. *ret is NULL if it is empty or a terminal. */
 static int call_read(struct ofs_error *err, json_t **ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf in = OFS_BUF_INIT;
@@ -71,7 +71,7 @@ static int call_read(struct ofs_error *err, json_t **ret)
 	return 0;
 }
 
-/* Allocated: where `offload serve` serves the tree, if it does; NULL: nowhere that is known. */
+/* Returns the socket at which `offload serve` serves the tree, allocated; NULL: none is known. */
 static char *find_socket(void)
 {
 	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };

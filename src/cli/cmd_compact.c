@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload compact: the history section of a prompt, from the steps of a task or those given. */
+/* offload compact: writes the history section of a prompt, from steps of a task or given ones. */
 #include <fcntl.h>
 
 #include "cli/command.h"
@@ -12,8 +12,8 @@
 
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)
 
-static const char *task; /* NULL: the steps are given */
-static uint64_t keep = OFS_COUNT_NONE, budget = OFS_COUNT_NONE; /* as is set */
+static const char *task; /* NULL: the steps come from input */
+static uint64_t keep = OFS_COUNT_NONE, budget = OFS_COUNT_NONE; /* as set */
 static const struct ofs_option options[] = {
 	OFS_TEXT('t', "task", "TASK", &task, "the steps of a task"),
 	OFS_COUNT(0, "keep", "K", &keep, "steps", UINT64_MAX - 1, "steps in full (default: 3)"),
@@ -24,7 +24,7 @@ static const struct ofs_option options[] = {
 
 #define report_input(...) (ofs_report(__VA_ARGS__), OFS_EXIT_USAGE)
 
-/* Takes the steps of a file; "-" is standard input. An exit code. */
+/* Adds the steps in a file; "-" is standard input. Returns an exit code. */
 static int take_input(const char *name, struct ofs_step_list *steps)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
@@ -38,8 +38,8 @@ static int take_input(const char *name, struct ofs_step_list *steps)
 	if (r == 0)
 		r = ofs_io_read_fd(named ? opened : STDIN_FILENO, COMPACT_INPUT_MAX, &input);
 	if (r == -EFBIG)
-		return report_input("'%s' is larger than %zu MiB: give the newest steps alone",
-				    name, COMPACT_INPUT_MAX >> 20);
+		return report_input("'%s' is larger than %zu MiB: give only the newest steps", name,
+				    COMPACT_INPUT_MAX >> 20);
 	if (r < 0)
 		return report_input("cannot read '%s': %s", name, ofs_backend_strerror(-r));
 	if (ofs_step_list_parse(steps, (char *)input.data, input.len, &err) < 0)
@@ -47,7 +47,7 @@ static int take_input(const char *name, struct ofs_step_list *steps)
 	return OFS_EXIT_OK;
 }
 
-/* ---- the steps of a task, from the files of a tree */
+/* ---- the steps of a task, from its files */
 
 /* Names and texts are owned. */
 struct step_files {
@@ -81,7 +81,7 @@ static int compare_steps(const void *a, const void *b)
 				     ((const struct ofs_task_step *)b)->name);
 }
 
-/* 0, or -ENOENT: it is gone, or no file. */
+/* Returns 0, or -ENOENT if the step is gone or is not a file. */
 static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
 		     struct ofs_task_step *step)
 {
@@ -109,8 +109,8 @@ static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
 }
 
 /*
- * Reads the steps of the task; one that cannot be read, or is too large, has its `error`. -ENOENT:
- * the task has no history; or the error of listing it.
+ * Reads the steps of the task. One that cannot be read, or is too large, has its `error` set.
+ * Returns -ENOENT if the task has no history, or the error of listing it.
  */
 static int load_step_files(struct ofs_backend *b, struct step_files *ret)
 {
@@ -123,7 +123,7 @@ static int load_step_files(struct ofs_backend *b, struct step_files *ret)
 		return r == -ENOTDIR ? -ENOENT : r;
 	if (f.n)
 		qsort(f.list, f.n, sizeof(*f.list), compare_steps);
-	/* If there are too many, the oldest are left out. */
+	/* Newest first: if there is too much, the oldest are left out. */
 	for (size_t i = f.n; i-- > 0;) {
 		if (read_step(b, dir, &left, &f.list[i]) == 0)
 			continue;
@@ -157,7 +157,7 @@ static int take_task(struct ofs_access *a, struct ofs_step_list *steps)
 
 /* ---- the section */
 
-/* Each once, in the order of the steps. */
+/* Lists each ref once, in the order of the steps. */
 static json_t *list_refs(const struct ofs_step_list *steps)
 {
 	json_t *refs = json_array(), *seen = json_object();
@@ -194,7 +194,7 @@ static int compact_print(const struct ofs_settings *s, const struct ofs_step_lis
 			      "");
 }
 
-/* Those of the store, if there is one: steps that are given need none. */
+/* Loads the settings of the store, if there is one. Steps from input need none. */
 static int load_settings(struct ofs_access *a, struct ofs_settings *s)
 {
 	bool named = task || ofs_command_target.dir || ofs_command_target.store;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload context: shortens the messages of a chat, and restores them. */
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
@@ -8,7 +9,7 @@
 
 static const char *const formats[] = { "openai", "anthropic", NULL };
 static struct ofs_manage_options manage = OFS_MANAGE_OPTIONS_INIT;
-static const char *asked_summarizer; /* command or "endpoint"; NULL: as is set */
+static const char *asked_summarizer; /* a command or "endpoint"; NULL: as set in context.ini */
 static int mode = -1, format = -1;
 
 static const struct ofs_option options[] = {
@@ -45,7 +46,7 @@ static int context_write(void *arg, const void *data, size_t len)
 	return fwrite(data, 1, len, stdout) == len ? 0 : -errno;
 }
 
-/* Takes the summarizer of the option, else of the settings; without one, summaries go by rule. */
+/* Chooses the summarizer: that of the option, else of the settings, else rules. */
 static int context_choose(const struct ofs_settings *settings, struct ofs_summarizer *summarizer,
 			  struct ofs_error *err)
 {
@@ -81,7 +82,7 @@ static int context_answer(const struct ofs_buf *input)
 		return ofs_report_usage("%s", err.text);
 	r = ofs_manage((char *)input->data, input->len, &manage, &settings, &access, &sink, &err,
 		       &note);
-	if (r < 0 && ferror(stdout)) /* main() says so */
+	if (r < 0 && ferror(stdout)) /* main() reports that */
 		return OFS_EXIT_FAILURE;
 	if (r == -EINVAL)
 		return ofs_report_usage("%s", err.text);

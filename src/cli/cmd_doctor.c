@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload doctor: what is in order here, what is not, and what to do about it. */
+/* offload doctor: reports what is in order here, what is not, and what to do about it. */
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -26,9 +26,9 @@ enum {
 struct doctor {
 	const char *operand; /* NULL: none */
 	struct ofs_mounts mounts;
-	/* Of each of them. */
+	/* One for each mount. */
 	enum ofs_mount_state *states;
-	json_t **status; /* NULL: not known */
+	json_t **status; /* NULL: unknown */
 	struct ofs_target target;
 };
 
@@ -47,7 +47,7 @@ static int ask_mount(const void *arg, char *text)
 	return OFS_MOUNT_ALIVE;
 }
 
-/* Those that were silent once are left at that. */
+/* Mounts that were silent once are not asked again. */
 static void probe_mounts(struct doctor *d)
 {
 	for (size_t i = 0; i < d->mounts.count; i++) {
@@ -64,13 +64,13 @@ static void probe_mounts(struct doctor *d)
 	}
 }
 
-/* Allocated: a word of a shell's command line. */
+/* Returns allocated text, quoted for a shell. */
 static char *shell_word(const char *text)
 {
 	return ofs_text_command((const char *const[]){ text, NULL });
 }
 
-/* Tells of one that is dead or silent. */
+/* Reports a dead or silent mount. */
 static void tell_mount(struct doctor *d, size_t i, enum ofs_state state, const char *name)
 {
 	const struct ofs_mount *m = &d->mounts.list[i];
@@ -79,17 +79,17 @@ static void tell_mount(struct doctor *d, size_t i, enum ofs_state state, const c
 
 	if (d->states[i] == OFS_MOUNT_DEAD)
 		ofs_found(state, name,
-			  "%s is the mount of a daemon that died; the store %s has it all\n"
-			  "-> %s %s; mounting there again does that, too",
+			  "%s is the mount of a daemon that died; the store %s has everything\n"
+			  "-> %s %s; mounting there again also does that",
 			  m->point, m->source, unmount, point);
 	else
 		ofs_found(state, name,
-			  "%s: its daemon is there and does not answer (store %s)\n"
+			  "%s: its daemon is running, but does not answer (store %s)\n"
 			  "-> end the process that %s/lock names, then: %s %s",
 			  m->point, m->source, m->source, unmount, point);
 }
 
-/* Allocated: the words that lead `offload up` to the tree, each with a blank before it. */
+/* Returns allocated words that lead `offload up` to the tree, each after a blank. */
 static char *up_hint(const struct doctor *d)
 {
 	OFS_FREE char *word = NULL;
@@ -115,7 +115,7 @@ static void check_status(const json_t *status)
 			  state, error ? ": " : "", error ? error : "",
 			  strcmp(state, "disk full") == 0
 				  ? "remove files from the tree, or make room on the store's disk"
-				  : "put that right, then: offload down; offload up");
+				  : "correct that, then: offload down; offload up");
 	else if (error)
 		ofs_found(OFS_WARNING, "state",
 			  "ok, but the daemon's last try to seal failed: %s\n"
@@ -127,17 +127,16 @@ static void check_status(const json_t *status)
 		ofs_found(OFS_WARNING, "state", "%s\n-> offload verify", warning);
 }
 
-/* An upgrade changes nothing before the next mount. */
+/* After an upgrade, the old daemon serves until the next mount. */
 static void check_version(const json_t *status)
 {
 	const char *version = json_string_value(json_object_get(status, "version"));
 
 	if (version && strcmp(version, OFS_VERSION) != 0)
-		ofs_found(
-			OFS_NOTE, "version",
-			"the daemon that serves it is of version %s, and this tool of " OFS_VERSION
-			"\n-> offload down, then offload up",
-			version);
+		ofs_found(OFS_NOTE, "version",
+			  "the daemon that serves it has version %s, this tool " OFS_VERSION
+			  "\n-> offload down, then offload up",
+			  version);
 }
 
 static void check_replication(const json_t *status)
@@ -152,7 +151,7 @@ static void check_replication(const json_t *status)
 		ofs_found(
 			OFS_PROBLEM, "remote",
 			"another host has taken the store over: nothing more can be written here\n"
-			"-> offload salvage keeps what that host lacks; work goes on there");
+			"-> offload salvage keeps what that host lacks; continue work there");
 	else if (error)
 		ofs_found(OFS_WARNING, "remote", "%s: %s\n-> offload remote status", state, error);
 	else
@@ -165,17 +164,17 @@ static void check_mount(struct doctor *d)
 	OFS_FREE char *hint = up_hint(d);
 	size_t i = d->mounts.count;
 
-	/* The last one covers those before it. */
+	/* The last mount at a path covers earlier ones. */
 	while (t->mountpoint && i > 0 && strcmp(d->mounts.list[i - 1].point, t->mountpoint) != 0)
 		i--;
 	if (!t->mountpoint)
 		ofs_found(OFS_NOTE, "mount",
 			  "the store is not mounted\n"
-			  "-> offloadfs STORE MOUNTPOINT mounts it; offload works without, too");
+			  "-> offloadfs STORE MOUNTPOINT mounts it; offload also works without");
 	else if (i == 0)
 		ofs_found(OFS_NOTE, "mount",
 			  "nothing is mounted at %s\n"
-			  "-> offload up%s mounts it; offload works without, too",
+			  "-> offload up%s mounts it; offload also works without",
 			  t->mountpoint, hint);
 	else if (d->states[i - 1] != OFS_MOUNT_ALIVE)
 		tell_mount(d, i - 1, OFS_PROBLEM, "mount");
@@ -188,7 +187,7 @@ static void check_mount(struct doctor *d)
 	}
 }
 
-/* Those that are not the one in question. */
+/* Checks all mounts except that of the tree in question. */
 static void check_others(struct doctor *d)
 {
 	const char *ours = d->target.mountpoint;
@@ -220,7 +219,7 @@ static void check_exclude(const void *arg)
 		return;
 	r = ofs_exclude_find(workspace, point, &e);
 	if (r == -ENOENT) {
-		ofs_found(OFS_FINE, "exclude", "%s is in no git repository", workspace);
+		ofs_found(OFS_FINE, "exclude", "%s is not in a git repository", workspace);
 	} else if (r < 0) {
 		ofs_found(OFS_WARNING, "exclude",
 			  "git's info/exclude cannot be read: %s\n-> give yourself rights to it",
@@ -246,11 +245,11 @@ static void check_exclude(const void *arg)
 enum found_tree {
 	TREE_ERROR, /* the text says which */
 	TREE_FOUND,
-	TREE_MOUNTED, /* and its daemon alive */
+	TREE_MOUNTED, /* and its daemon is alive */
 	TREE_SILENT,
 };
 
-/* The strings in the text of the probe, in this order, each with its NUL; "" stands for NULL. */
+/* The strings in the text of the probe, in this order. Each ends with NUL; "" stands for NULL. */
 static const size_t target_strings[] = {
 	offsetof(struct ofs_target, workspace),
 	offsetof(struct ofs_target, mountpoint),
@@ -298,8 +297,8 @@ static void take_target(struct doctor *d, const char *text, bool mounted)
 }
 
 /*
- * Finding the tree looks at mounts, and waits for one that does not answer: that one is then the
- * tree in question.
+ * Finding the tree examines mounts. If it waits for one that does not answer, that is the tree in
+ * question.
  */
 static int find_tree(struct doctor *d)
 {
@@ -312,16 +311,15 @@ static int find_tree(struct doctor *d)
 		return 0;
 	}
 	r = r == TREE_SILENT ? -ETIMEDOUT : r;
-	if (r == -ETIMEDOUT) /* one of them may have stopped since */
+	if (r == -ETIMEDOUT) /* a mount may have stopped answering since */
 		probe_mounts(d);
 	while (r == -ETIMEDOUT && i < d->mounts.count && d->states[i] != OFS_MOUNT_SILENT)
 		i++;
 	if (r != -ETIMEDOUT || i == d->mounts.count)
 		return ofs_report(
-			"%s",
-			r == TREE_ERROR
-				? text
-				: "the tree cannot be looked for: a filesystem does not answer");
+			"%s", r == TREE_ERROR
+				      ? text
+				      : "cannot look for the tree: a filesystem does not answer");
 	d->target.mountpoint = ofs_strdup(d->mounts.list[i].point);
 	d->target.store = ofs_strdup(d->mounts.list[i].source);
 	return 0;
@@ -332,7 +330,7 @@ static void check_machine(const void *mounted)
 	ofs_check_machine(mounted != NULL);
 }
 
-/* An agent's tree, in a sandbox or a container, has no store that could be looked at. */
+/* Returns true in an agent's tree, in a sandbox or container, where no store can be examined. */
 static bool is_of_agent(const struct doctor *d)
 {
 	const struct ofs_mount *m =
@@ -357,7 +355,7 @@ static void check_tools(const void *unused)
 	ofs_check_tools();
 }
 
-/* Whatever might wait for a filesystem that does not answer is left to a child. */
+/* Work that might wait for a filesystem that does not answer is left to a child. */
 static int examine(struct doctor *d)
 {
 	ofs_mounts_read(NULL, &d->mounts);
@@ -373,7 +371,7 @@ static int examine(struct doctor *d)
 	ofs_probe_check("exclude", check_exclude, d);
 	ofs_probe_check("tools", check_tools, NULL);
 	ofs_findings_print(ofs_command_json, stdout);
-	if (ferror(stdout) && errno != EPIPE) /* main() says so */
+	if (ferror(stdout) && errno != EPIPE) /* main() reports that */
 		return DOCTOR_FAILED;
 	return ofs_findings_count(OFS_PROBLEM) ? DOCTOR_PROBLEMS : DOCTOR_HEALTHY;
 }
@@ -405,7 +403,7 @@ const struct ofs_command ofs_cmd_doctor = {
 		"config.ini, room; and says what would make it faster or safer here. Changes\n"
 		"nothing, and needs neither a mount nor a store.\n",
 	.notes = "Each line starts with ok, note, warning or problem. Exits with 0 when there\n"
-		 "is no problem, with 1 when there is, with 2 when it could not look.\n",
+		 "is no problem, with 1 when there is, with 2 when it could not check.\n",
 	.json = "print a JSON object: checks (name, state, found, advice)\n"
 		"and problems, their number",
 	.operands = 1,

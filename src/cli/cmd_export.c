@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload export and offload import: memory in an archive that tar(1) reads. */
+/* offload export and offload import: write memory to an archive for tar(1), and read it back. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ static void on_signal(int number)
 	caught = number;
 }
 
-/* The first signal ends the work in order; a second one ends the tool. */
+/* The first signal ends the work in order; the second ends the tool. */
 static void catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
@@ -87,7 +87,7 @@ static int output_open(struct output *o, const char *file, struct ofs_error *err
 			 : 0;
 }
 
-/* Durable before it has its name, which nobody else may have taken meanwhile. */
+/* Makes the file durable before it gets its name, which others may have taken in the meantime. */
 static int output_finish(struct output *o, struct ofs_error *err)
 {
 	OFS_FREE char *absolute = o->temporary ? ofs_path_absolute(o->file) : NULL;
@@ -141,7 +141,7 @@ static int print_export(const struct ofs_export *e, const struct output *o)
 	return OFS_EXIT_OK;
 }
 
-/* The operands as paths in the tree, or refs. */
+/* Turns the operands, paths or refs, into paths in the tree. */
 static int take_paths(const struct ofs_access *a, int n, char **operands, char **ret,
 		      struct ofs_error *err)
 {
@@ -234,7 +234,7 @@ static ssize_t read_spool(void *arg, void *buf, size_t size, uint64_t off)
 	return ofs_spool_read(arg, buf, size, off);
 }
 
-/* It is read more than once, so what comes through a pipe is kept first. */
+/* The archive is read more than once, so a pipe is spooled first. */
 static int input_open(struct ofs_import *i, const char *file, int *fd, struct ofs_spool *spool,
 		      struct ofs_error *err)
 {
@@ -266,7 +266,7 @@ static uint64_t room_for(const struct ofs_access *a)
 
 struct outcome {
 	json_int_t files, there, skipped, left_out;
-	json_t *refs; /* the old ones of files that got new ones -> these */
+	json_t *refs; /* old refs -> new ones */
 };
 
 static void count_item(struct outcome *o, const json_t *item)
@@ -331,7 +331,7 @@ static int print_import(const struct ofs_import *import)
 	return OFS_EXIT_OK;
 }
 
-/* The directory that everything goes below; "": each to its own place. */
+/* Sets *ret to the directory to import into; "": each file goes to its own place. */
 static int find_dest(const struct ofs_access *a, const char *operand, struct ofs_error *err,
 		     char **ret)
 {
@@ -384,9 +384,9 @@ const struct ofs_command ofs_cmd_import = {
 	.name = "import",
 	.synopsis = "[--dry-run] [--skip|--replace|--rename] [--json] FILE [DEST]",
 	.summary = "Brings memory back from an archive that export wrote",
-	.help = "Each file returns to its place, or goes below DEST, with its attributes, origin and,\n"
-		"if that is free here, its ref. All is checked before anything changes. FILE may be\n"
-		"- for standard input.\n",
+	.help = "Each file returns to its place, or goes below DEST, with its attributes, origin\n"
+		"and, if that is free here, its ref. Everything is checked before anything\n"
+		"changes. FILE may be - for standard input.\n",
 	.options = import_options,
 	.json = "print a JSON object",
 	.operands = 2,

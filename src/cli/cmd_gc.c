@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload gc: has the tree remove what has expired, and tells what went. */
+/* offload gc: has the tree remove what has expired, and reports what was removed. */
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/report.h"
@@ -15,14 +15,14 @@ static const struct ofs_option options[] = {
 
 static int gc_tell(void *arg, json_t *item)
 {
-	/* A collection comes across everything that is kept, too, each time. */
+	/* Each collection also reports everything that is kept. */
 	if (dry_run ? verbose || !ofs_collected_is(item, "evictable")
 		    : ofs_collected_is(item, "remove") || ofs_collected_is(item, "promote"))
 		ofs_collection_print_item(item, dry_run, stdout);
 	return 0;
 }
 
-/* The tree's last answer, with the items in place of their number. */
+/* Prints the tree's last answer, with the items in place of their number. */
 static void gc_print_json(const struct ofs_job *job)
 {
 	json_t *json = json_copy(job->status);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload hook: handles the events of an agent, and installs itself in its settings. */
 #include <inttypes.h>
 
 #include "agent/agent.h"
@@ -18,12 +19,12 @@
 #include "io/process.h"
 
 #define HOOK_TASK_SESSION "session"
-/* For the work on an event; Claude Code gives a hook a minute. */
+/* Time limit for the work on an event. Claude Code gives a hook a minute. */
 #define HOOK_WAIT_S 30
 
 static const struct ofs_agent *agent;
 static struct ofs_hook_options engine;
-/* Not given. */
+/* OFS_COUNT_NONE: not given. */
 static uint64_t max_bytes = OFS_COUNT_NONE, read_bytes = OFS_COUNT_NONE;
 static const char *task;
 static int place; /* enum ofs_agent_place */
@@ -68,7 +69,7 @@ static void print_count(FILE *out, const char *option, uint64_t value)
 		fprintf(out, " %s %" PRIu64, option, value);
 }
 
-/* Allocated: what the agent is to run, with the options that were given. */
+/* Returns the allocated command that the agent is to run, with the options given. */
 static char *command_line(void)
 {
 	OFS_FREE char *path = ofs_settings_program();
@@ -88,7 +89,7 @@ static char *command_line(void)
 
 /* ---- events */
 
-/* Takes the store's settings, where no option says otherwise. */
+/* Takes the store's settings where no option says otherwise. */
 static int take_settings(struct ofs_access *access, struct ofs_settings *settings,
 			 struct ofs_error *err)
 {
@@ -102,7 +103,7 @@ static int take_settings(struct ofs_access *access, struct ofs_settings *setting
 	return 0;
 }
 
-/* It may be gone by now, or in a tree. */
+/* The folder may no longer exist, or be in a tree. */
 static void enter_folder(const char *folder)
 {
 	ofs_probe_enter();
@@ -127,7 +128,7 @@ static int answer_event(const void *arg)
 
 	ofs_command_target.dir = dir;
 	ofs_command_target.store = store;
-	/* Wherever a command went to: what it printed belongs to the project. */
+	/* Wherever a command changed to, its output belongs to the project. */
 	ofs_command_target.from = project && project[0] == '/' ? project : NULL;
 	ofs_access_init(&access, &ofs_command_target);
 	ofs_settings_init(&settings);
@@ -144,7 +145,7 @@ static int answer_event(const void *arg)
 	return OFS_EXIT_OK;
 }
 
-/* Most events are of short outputs: they are let through before a tree is looked for. */
+/* Most events have short outputs, which pass before a tree is looked for. */
 static int run_event(void)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
@@ -155,7 +156,7 @@ static int run_event(void)
 	if (r < 0)
 		return ofs_report("cannot read the event: %s", strerror(-r));
 	if (!input.len)
-		return ofs_report("no event on standard input: it is a hook, for %s to run; "
+		return ofs_report("no event on standard input: this is a hook for %s to run; "
 				  "see offload hook install",
 				  agent->title);
 	if (agent->read_event((char *)input.data, input.len, &err, &event) < 0)
@@ -172,12 +173,12 @@ static int run_event(void)
 
 /* ---- install and uninstall */
 
-/* The workspace that settings lie in, allocated; NULL: they are the user's. */
+/* Returns the allocated workspace that the settings lie in, or NULL if they are the user's. */
 static char *workspace_of(const char *path)
 {
 	OFS_FREE char *folder = ofs_path_parent(path);
 
-	/* The agent's folder may be one of several parts, and its name is all that is left out. */
+	/* The agent's folder may have several components. Only they are cut off. */
 	return place == OFS_AGENT_USER
 		       ? NULL
 		       : ofs_strndup(folder, strlen(folder) - OFS_MIN(strlen(agent->folder),
@@ -202,7 +203,7 @@ static int read_settings(struct ofs_settings_file *ret)
 	return r < 0 ? ofs_report("%s", err.text) : OFS_EXIT_OK;
 }
 
-/* Adds the entries that are wanted. The number of changes, or -1: the settings do not allow it. */
+/* Adds missing entries. Returns the number of changes, or -1 if the settings do not allow it. */
 static int add_entries(const char *command, struct ofs_settings_file *s)
 {
 	struct ofs_error err;
@@ -248,7 +249,7 @@ static void tell_version(void)
 			   agent->title, version, agent->minimal_version);
 }
 
-/* Whether a plugin's file is one that install has made. */
+/* Returns true if the file was made by install. */
 static bool is_our_plugin(const struct ofs_settings_file *s, const char *text)
 {
 	size_t line = strcspn(text, "\n");
@@ -348,12 +349,12 @@ static int run_uninstall(void)
 		return OFS_EXIT_OK;
 	}
 	ofs_report_line(stderr, "The hooks of offload are removed from %s.", s.path);
-	/* A file that had nothing else was made by install. */
+	/* A file without anything else was made by install. */
 	return ofs_settings_change(
 		&s, !json_object_size(s.json) ? OFS_SETTINGS_REMOVE_ALL : OFS_SETTINGS_WRITE, yes);
 }
 
-/* Whether it is to be asked for where no agent is named: it is here, or has our hook. */
+/* Returns true if the agent's program is here or, with `installed`, its settings. */
 static bool is_there(const struct ofs_agent *a, bool installed)
 {
 	OFS_FREE char *program = NULL, *path = NULL;
@@ -366,7 +367,7 @@ static bool is_there(const struct ofs_agent *a, bool installed)
 	       access(path, F_OK) == 0;
 }
 
-/* For each agent that is there; the first one if none is. The first exit code that is not 0. */
+/* Calls `work` for each agent here, or else for the first. Returns the first nonzero exit code. */
 static int run_for_all(int (*work)(void), bool installed)
 {
 	int code = OFS_EXIT_OK;
@@ -388,7 +389,7 @@ static int run_for_all(int (*work)(void), bool installed)
 
 /* ---- the command */
 
-/* Allocated: "claude-code, ", and so on. */
+/* Returns allocated text: "claude-code, " and so on. */
 static char *agent_names(void)
 {
 	struct ofs_text_stream s;
@@ -419,7 +420,7 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 		argc--;
 	} else if (work == run_event && what[0] != '-') {
 		names = agent_names();
-		return ofs_report_usage("%s%s%s: what there is: %sinstall, uninstall",
+		return ofs_report_usage("%s%s%s: there are %sinstall, uninstall",
 					*what ? "unknown hook '" : "no hook given", what,
 					*what ? "'" : "", names);
 	} else {
@@ -439,7 +440,7 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 			return work();
 		return run_for_all(work, work == run_uninstall);
 	}
-	/* An exit with 2 would stop the agent's tool. */
+	/* Exit code 2 would stop the agent's tool. */
 	return code == OFS_EXIT_USAGE && work == run_event && what[0] != '-' ? OFS_EXIT_FAILURE
 									     : code;
 }
@@ -452,8 +453,8 @@ const struct ofs_command ofs_cmd_hook = {
 		"       offload hook uninstall [HARNESS] [--project | --local | --user] [--yes]",
 	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
 	.help = "HARNESS is claude-code, codex, gemini or opencode. Run by the agent, it reads an\n"
-		"event and stores a long output, to which its pointer is the answer; if nothing is\n"
-		"to change, it prints nothing. install writes the entry into the agent's settings\n"
+		"event, stores a long output and answers with its pointer; if there is nothing to\n"
+		"change, it prints nothing. install writes the entry into the agent's settings\n"
 		"for the project or the user (.claude/settings.json, .codex/hooks.json,\n"
 		".gemini/settings.json; for opencode a plugin in .opencode/plugin); it shows the\n"
 		"entry and asks first. uninstall removes it. Without HARNESS, both work on all of\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload list: what there is, page by page as tree/virtual/inventory.h has it. */
+/* offload list: lists files, page by page (tree/virtual/inventory.h). */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <sys/mman.h>
@@ -17,15 +17,15 @@
 #include "tree/virtual/inventory.h"
 
 #define LIST_DIR ".offload/list/"
-#define PORTION_BYTES ((size_t)4 << 20) /* of pages that one child shows: it keeps them in memory */
-#define LIST_HERE 100 /* of the child */
+#define PORTION_BYTES ((size_t)4 << 20) /* of pages; a child keeps what it shows in memory */
+#define LIST_HERE 100 /* exit code of the child: the tree is not mounted */
 
 static struct ofs_option_list tiers, categories, tasks, tags;
 static const char *older, *newer;
 static int order; /* enum ofs_inventory_order */
 static bool reverse, in_full;
 static uint64_t most = UINT64_MAX;
-static bool terminal; /* the output goes to one */
+static bool terminal; /* standard output is a terminal */
 static bool guarded = true; /* a child works on the tree */
 
 static const struct ofs_option options[] = {
@@ -49,16 +49,16 @@ static const struct ofs_option options[] = {
 /* Sums over files. */
 struct sums {
 	uint64_t files, bytes, stored, tokens;
-	uint64_t uncounted; /* files whose tokens are not among those */
+	uint64_t uncounted; /* files whose tokens are not in `tokens` */
 };
 
-/* How far it is: shared with the children that work on the tree. */
+/* The progress of the listing, shared with the children that work on the tree. */
 struct list {
 	char position[64]; /* "": the first page */
 	uint64_t shown;
 	struct sums sums;
 	bool opened; /* the JSON object, or the header, is printed */
-	bool over; /* nothing is left to show */
+	bool over; /* nothing more is to be shown */
 };
 
 static struct list *list;
@@ -66,9 +66,9 @@ static struct list *list;
 /* The work of one child process. */
 struct work {
 	struct ofs_access access;
-	char **patterns; /* paths in the tree, up to NULL */
-	bool matches; /* they decide, and not the tree alone */
-	char *request; /* but its position */
+	char **patterns; /* paths in the tree; ends with NULL */
+	bool matches; /* files are matched with `patterns` here, not by the tree alone */
+	char *request; /* all but the position */
 };
 
 /* ---- the request */
@@ -93,7 +93,7 @@ static bool is_pattern(const char *path)
 	return strpbrk(path, "*?[") != NULL;
 }
 
-/* Allocated: the directory that all paths lie in, as far as no pattern begins in it. */
+/* Returns the allocated directory that contains all paths, up to the first pattern in them. */
 static char *common_folder(const struct work *w)
 {
 	char *common = ofs_strdup(w->patterns[0] ? w->patterns[0] : "");
@@ -106,7 +106,7 @@ static char *common_folder(const struct work *w)
 			same++;
 		len = same;
 	}
-	/* A path alone is what is meant. */
+	/* A single path without a pattern is taken as it is. */
 	if (w->matches)
 		while (len && common[len] != '/')
 			len--;
@@ -114,7 +114,7 @@ static char *common_folder(const struct work *w)
 	return common;
 }
 
-/* Makes the request. -1, or an exit code. */
+/* Sets w->request. Returns -1 or an exit code. */
 static int make_request(struct work *w)
 {
 	OFS_CLEANUP(ofs_inventory_request_finish) struct ofs_inventory_request ignored = { 0 };
@@ -138,8 +138,8 @@ static int make_request(struct work *w)
 		ofs_buf_printf(&words, "max:%" PRIu64 " ", most);
 	w->request = ofs_buf_steal_str(&words);
 	if (strlen(w->request) > room)
-		return ofs_report_usage("the filters and paths are too long together: %zu bytes, "
-					"as the tree is asked for them, of at most %zu",
+		return ofs_report_usage("the filters and paths are too long together: %zu bytes "
+					"as sent to the tree, at most %zu are possible",
 					strlen(w->request), room);
 	if (ofs_inventory_parse(NULL, w->request, ofs_clock_wall(), &err, &ignored) < 0)
 		return ofs_report_usage("%s", err.text);
@@ -160,7 +160,7 @@ static const char *text_of(const json_t *file, const char *key)
 	return text ? text : "";
 }
 
-/* Nanoseconds since 1970; INT64_MAX where there is no time. */
+/* Returns nanoseconds since 1970, or INT64_MAX if there is no time. */
 static int64_t time_of(const json_t *file, const char *key)
 {
 	int64_t at;
@@ -206,7 +206,7 @@ static void print_size(uint64_t bytes, int width)
 	printf("%*s", width, text);
 }
 
-/* "kept", "live", "evictable", or how long it has. */
+/* Prints "kept", "live", "evictable", or the time left. */
 static void print_state(const json_t *file)
 {
 	const char *state = text_of(file, "state");
@@ -218,7 +218,7 @@ static void print_state(const json_t *file)
 		printf("%-9s", state);
 }
 
-/* Prints a text of others' between two marks, if there is one. */
+/* Prints a text from others between two marks, unless it is empty. */
 static void print_quoted(const char *text, const char *before, const char *after)
 {
 	if (!*text)
@@ -307,12 +307,12 @@ static bool is_wanted(const struct work *w, const json_t *file)
 	return !w->matches;
 }
 
-/* A line of a page. -EPROTO: it is none. */
+/* Takes a line of a page. -EPROTO: it is not one. */
 static int take_line(const struct work *w, const char *line)
 {
 	json_t *file = NULL;
 
-	/* Most often JSON passes through. */
+	/* JSON mostly passes through unparsed. */
 	if (!ofs_command_json || w->matches) {
 		file = json_loads(line, 0, NULL);
 		if (!file)
@@ -338,7 +338,7 @@ static int take_line(const struct work *w, const char *line)
 	return 0;
 }
 
-/* The first line of a page. */
+/* Takes the first line of a page. */
 static int take_head(const struct work *w, const char *line)
 {
 	json_t *head = json_loads(line, 0, NULL);
@@ -346,7 +346,7 @@ static int take_head(const struct work *w, const char *line)
 
 	if (!head)
 		return -EPROTO;
-	/* It may only say that the tree is not done yet. */
+	/* It may only say that the tree is not ready yet. */
 	if (!w->matches && json_object_get(head, "files") && !list->sums.files)
 		list->sums = (struct sums){ number_of(head, "files"), number_of(head, "bytes"),
 					    number_of(head, "stored_bytes"),
@@ -358,7 +358,7 @@ static int take_head(const struct work *w, const char *line)
 	return 0;
 }
 
-/* Reads one page; 0 or -errno. *ret_bytes is its length. */
+/* Takes one page. Sets *ret_bytes to its length. 0 or -errno. */
 static int take_page(struct work *w, size_t *ret_bytes)
 {
 	OFS_FREE char *path = ofs_format(LIST_DIR "%s%s%s", w->request,
@@ -388,7 +388,7 @@ static int failed(struct work *w, int r)
 		return ofs_report("the daemon is older than this tool and cannot list its files: "
 				  "mount the tree again");
 	if (r == -ESTALE)
-		return ofs_report("what was listed last has gone meanwhile: list again");
+		return ofs_report("the file listed last is gone: list again");
 	return ofs_report("cannot list: %s", ofs_backend_strerror(-r));
 }
 
@@ -403,7 +403,7 @@ static void work_finish(struct work *w)
 	ofs_access_finish(&w->access);
 }
 
-/* Finds the tree and what the operands are in it. An exit code; LIST_HERE: it is not mounted. */
+/* Finds the tree and resolves the operands. Returns an exit code; LIST_HERE: not mounted. */
 static int work_begin(struct work *w, char *const *operands)
 {
 	size_t n = 0;
@@ -435,7 +435,7 @@ static int work_begin(struct work *w, char *const *operands)
 	return code < 0 ? OFS_EXIT_OK : code;
 }
 
-/* Shows some pages; where nothing can hang, all. An exit code, as of work_begin(). */
+/* Shows some pages, or all of them where nothing can hang. Returns a code as work_begin() does. */
 static int show_portion(const void *operands)
 {
 	OFS_CLEANUP(work_finish) struct work w = { 0 };

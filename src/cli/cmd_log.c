@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload log: what became of files, tasks and agents. */
+/* offload log: prints what happened to files, tasks and agents. */
 #include <inttypes.h>
 #include <poll.h>
 
@@ -24,7 +24,7 @@ static const char *since, *task;
 static uint64_t count = OFS_COUNT_NONE;
 static int event = -1;
 static bool follow;
-static uint64_t agent_dir; /* whose log is meant, where the store is at rest; 0: none */
+static uint64_t agent_dir; /* agent whose log is read if not mounted; 0: none */
 
 static const struct ofs_option options[] = {
 	OFS_COUNT('n', "lines", "N", &count, "lines", COUNT_MAX,
@@ -41,14 +41,14 @@ static const struct ofs_option options[] = {
 
 /* ---- lines */
 
-/* Which of the matching lines are printed. */
+/* Chooses which lines are printed. */
 struct printer {
-	char after[32]; /* no earlier time; "": any */
-	uint64_t skip; /* so many are not printed */
-	char day[sizeof("2026-01-31")]; /* of the last line */
-	bool silent; /* they are counted only */
+	char after[32]; /* earliest time; "": any */
+	uint64_t skip; /* matching lines to skip */
+	char day[sizeof("2026-01-31")]; /* date of the last line printed */
+	bool silent; /* only count */
 	uint64_t matched;
-	bool recent; /* one was not too early */
+	bool recent; /* a line was not too early */
 };
 
 static bool has(const json_t *line, const char *key, const char *value)
@@ -62,7 +62,7 @@ static bool has(const json_t *line, const char *key, const char *value)
 static const char line_form[] = "[{from} -> ][{path}][{lines:line} could not be written]"
 				"[  {+size:size}][, stored in {stored:size}][  \"{title}\"]";
 
-/* Allocated: a member, made harmless; "-": there is none. */
+/* Returns an allocated member, made harmless, or "-" if there is none. */
 static char *shown(const json_t *line, const char *key)
 {
 	const char *text = json_string_value(json_object_get(line, key));
@@ -84,7 +84,7 @@ static void print_line(struct printer *p, const json_t *line)
 	ofs_text_form(stdout, line, "[: {cause}]\n");
 }
 
-/* As it is in the log: in that of another it may be in a form that deceives. */
+/* Prints the line as JSON, written anew: in the log of another host, its form may deceive. */
 static void print_json(json_t *line)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -110,7 +110,7 @@ static void take_line(struct printer *p, const char *text, size_t len)
 	json_decref(line);
 }
 
-/* The lines that begin in [from, to) of one page. */
+/* Takes the lines that start in [from, to) of one page. */
 static int take_page(struct ofs_trail *s, uint64_t from, uint64_t to, struct printer *p)
 {
 	OFS_FREE char *text = NULL;
@@ -122,7 +122,7 @@ static int take_page(struct ofs_trail *s, uint64_t from, uint64_t to, struct pri
 	return r;
 }
 
-/* All pages of [from, to). */
+/* Takes all pages of [from, to). */
 static int take_range(struct ofs_trail *s, uint64_t from, uint64_t to, struct printer *p)
 {
 	int r = 0;
@@ -140,7 +140,7 @@ static int print_newest(struct ofs_trail *s, struct printer *p)
 	uint64_t from = s->end, before;
 	int r = 0;
 
-	/* How far back they reach. */
+	/* Count first, to find how far back they reach. */
 	p->silent = true;
 	p->recent = true;
 	while (from > s->start && p->matched < count && p->recent && r == 0) {
@@ -160,7 +160,7 @@ static int print_newest(struct ofs_trail *s, struct printer *p)
 
 /* ---- following */
 
-/* Waits. False: nobody reads the output any more. */
+/* Returns false once nobody reads the output any more. */
 static bool wait_a_moment(void)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO };
@@ -168,7 +168,7 @@ static bool wait_a_moment(void)
 	return fflush(stdout) == 0 && !(poll(&out, 1, POLL_MS) > 0 && out.revents & POLLERR);
 }
 
-/* Until it is interrupted; a tree that is not there for a while is waited for. */
+/* Runs until it is interrupted. Waits for a tree that is away for a while. */
 static void follow_from(uint64_t at, struct printer *p)
 {
 	while (wait_a_moment()) {

@@ -14,7 +14,7 @@
 #include "service/mcp/mcp_stdio.h"
 
 #define WORDS_MAX 16
-/* For the child to end after a signal. */
+/* How long the child may take to end after a signal. */
 #define END_WAIT_S 3
 
 static const char *task;
@@ -35,7 +35,7 @@ static const struct ofs_option options[] = {
 /* ---- serving */
 
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
-static int wake = -1; /* in the child: what ends it */
+static int wake = -1; /* in the child: an eventfd that ends it */
 static pid_t child; /* in the parent */
 
 static void hold_signals(void)
@@ -48,7 +48,7 @@ static void hold_signals(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Those that were held come now. */
+/* Handles the signals. Those that were held arrive now. */
 static void take_signals(void (*handler)(int))
 {
 	struct sigaction action = { .sa_handler = handler };
@@ -72,7 +72,7 @@ static void end_by_signal(int number)
 	errno = saved;
 }
 
-/* It may be stuck, in the tree or in a write that nobody reads. */
+/* The child may be stuck, in the tree or in a write that nobody reads: SIGALRM kills it. */
 static void pass_signal(int number)
 {
 	kill(child, number == SIGALRM ? SIGKILL : number);
@@ -81,7 +81,7 @@ static void pass_signal(int number)
 	alarm(END_WAIT_S);
 }
 
-/* Whatever else prints must not do so among the messages. */
+/* Other output must not get among the messages. */
 static int take_output(void)
 {
 	int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -109,7 +109,7 @@ static int serve(void)
 	return r < 0 ? ofs_report("cannot serve: %s", strerror(-r)) : OFS_EXIT_OK;
 }
 
-/* The child's work, and its end; what it leaves open would keep its client waiting. */
+/* Serves and ends the child. Standard files left open would keep its client waiting. */
 static _Noreturn void serve_in_child(int done)
 {
 	char code;
@@ -124,8 +124,8 @@ static _Noreturn void serve_in_child(int done)
 }
 
 /*
- * A call of a tree whose daemon does not answer may keep its process from ending, whatever signal it
- * gets. So a child makes the calls, and this process ends when that has nothing more to do.
+ * A call to a tree whose daemon does not answer may keep its process from ending, whatever signal
+ * it gets. So a child makes the calls, and this process ends once the child has no more to do.
  */
 static int serve_apart(void)
 {
@@ -168,7 +168,7 @@ static void add_option(const char **words, size_t *n, const char *option, const 
 	words[(*n)++] = value;
 }
 
-/* The command that the agent is to run, with the options that were given. */
+/* Stores the command that the agent is to run, with the options given, in `words`. */
 static void command_line(char *program, const char *words[WORDS_MAX])
 {
 	size_t n = 0;
@@ -193,7 +193,7 @@ static int print_entry(FILE *out, const char *const words[])
 	return OFS_EXIT_OK;
 }
 
-/* Reads the settings, whose folder stays when the file goes if that is the workspace's or $HOME. */
+/* Loads the settings. If their folder is the workspace or $HOME, it outlives the file. */
 static int read_settings(struct ofs_settings_file *ret)
 {
 	OFS_FREE char *path = NULL, *workspace = NULL;
@@ -263,7 +263,7 @@ static int uninstall(void)
 	}
 	ofs_report_line(stderr, "The server " OFS_MCP_ENTRY " is removed from %s.", s.path);
 	s.whole = ofs_buf_str(&text);
-	/* A file that had nothing else was made by install. */
+	/* A file without anything else was made by install. */
 	if (text.len)
 		return ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
 	return ofs_settings_change(
@@ -286,7 +286,7 @@ static int report_agent(const char *name)
 	return ofs_report_usage("no agent given: there are %s", names);
 }
 
-/* --agent, which elsewhere names whose tree is meant, names what to install for if nothing does. */
+/* --agent usually names the tree to use. Here it names the client if nothing else does. */
 static int find_client(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : ofs_command_target.agent;

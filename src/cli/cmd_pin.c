@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* offload pin and offload unpin. */
+/* offload pin and offload unpin: keep files from expiring, or let them expire again. */
 #include "cli/command.h"
 #include "client/files.h"
 #include "cli/each.h"
 #include "cli/report.h"
 
-/* `arg` of these: the attribute's new value, "1" or "0". */
+/* `value` is the new value of the attribute: "1" or "0". */
 static int pin_file(const char *value, struct ofs_backend *b, const char *path, json_t *list)
 {
 	OFS_FREE char *ref = NULL, *place = NULL;
@@ -17,7 +17,7 @@ static int pin_file(const char *value, struct ofs_backend *b, const char *path, 
 	if (r < 0)
 		return ofs_report("cannot %s '%s': %s", important ? "pin" : "unpin", path,
 				  ofs_backend_strerror(-r));
-	/* A file that goes meanwhile is named by its path. */
+	/* A file that is removed in the meantime is named by its path. */
 	if (ofs_backend_attribute(b, path, "ref", &ref) < 0)
 		ref = NULL;
 	if (ofs_backend_attribute(b, path, "path", &place) < 0)
@@ -51,9 +51,10 @@ static int run(const struct ofs_command *self, int argc, char **argv)
 	return ofs_operand_each(argc, argv, pin_operand, self->data);
 }
 
-#define PIN_COMMON                                                                                \
-	.synopsis = "[--json] REF|PATH...", .json = "print a JSON object",                        \
-	.help = "Of a directory, every file in it and below it.\n", .operands = OFS_OPERANDS_ANY, \
+#define PIN_COMMON                                                         \
+	.synopsis = "[--json] REF|PATH...", .json = "print a JSON object", \
+	.help = "A directory stands for every file in it and below.\n",    \
+	.operands = OFS_OPERANDS_ANY,                                      \
 	.missing = "name files or directories by their refs or paths"
 
 const struct ofs_command ofs_cmd_pin = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload promote and offload archive. */
+/* offload promote and offload archive: move files into persistent/ and archive/. */
 #include "cli/command.h"
 #include "cli/each.h"
 #include "client/promotion.h"

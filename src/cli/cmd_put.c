@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/* offload put: stores standard input and prints the pointer to it. */
 #include "base/redact.h"
 #include "cli/command.h"
 #include "cli/guard.h"
 #include "cli/report.h"
 #include "client/pointer.h"
 
-/* Of the child: it is stored, and could not be told. */
+/* Exit code of the child: the input was stored, but this could not be reported. */
 #define PUT_STORED 100
 
 static struct ofs_deposit deposit = { .category = "general", .way = "put" };
@@ -41,7 +42,7 @@ static int put_print_json(const struct ofs_access *access, const struct ofs_offl
 
 static int put_failed(const char *reason)
 {
-	return ofs_report("nothing was stored, and the input follows whole: %s", reason);
+	return ofs_report("nothing was stored, and the whole input follows: %s", reason);
 }
 
 static int put_store(const void *arg)
@@ -79,7 +80,7 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 		return r;
 	r = ofs_spool_fill(&spool, STDIN_FILENO);
 	if (r < 0)
-		return ofs_report("cannot take in standard input: %s", strerror(-r));
+		return ofs_report("cannot read standard input: %s", strerror(-r));
 	r = ofs_guard_work(put_store, &spool, INT64_MAX);
 	if (r < 0)
 		put_failed(ofs_guard_reason(r));

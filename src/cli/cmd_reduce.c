@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload reduce: turns tool calls and their results into short steps. */
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
@@ -17,7 +18,6 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* All calls of the input. */
 struct calls {
 	struct ofs_tool_call *list;
 	size_t n, cap;
@@ -37,7 +37,7 @@ static size_t skip_blanks(const struct ofs_buf *in, size_t at)
 	return at;
 }
 
-/* Says which object it was; the first of all needs no name. */
+/* Reports which object is wrong. The first one needs no number. */
 static int refuse(const struct ofs_buf *in, size_t at, size_t index, const char *why)
 {
 	size_t line = 1;
@@ -50,7 +50,7 @@ static int refuse(const struct ofs_buf *in, size_t at, size_t index, const char 
 				why);
 }
 
-/* Reads and checks all of the input before anything is stored. An exit code. */
+/* Parses and checks all of the input before anything is stored. Returns an exit code. */
 static int parse_calls(const struct ofs_buf *in, struct calls *c)
 {
 	const char *data = (const char *)in->data;
@@ -78,7 +78,7 @@ static void print_step(const struct ofs_step *step)
 
 	ofs_step_print(step, &line);
 	printf("%s\n", ofs_buf_str(&line));
-	/* Each is told at once: the next may fail. */
+	/* Report each step at once, as the next may fail. */
 	fflush(stdout);
 }
 
@@ -124,7 +124,7 @@ static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 		return r;
 	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);
 	if (r < 0)
-		return ofs_report("cannot take in standard input: %s", strerror(-r));
+		return ofs_report("cannot read standard input: %s", strerror(-r));
 	r = parse_calls(&in, &calls);
 	return r == OFS_EXIT_OK ? reduce_all(&calls) : r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload remote: the object storage to which a store is replicated. */
+/* offload remote: manages the object storage that a store is replicated to. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -31,7 +31,7 @@ static const char status_form[] =
 struct remote {
 	struct ofs_access access;
 	struct ofs_config *config; /* of the store */
-	const char *location; /* as it is configured; NULL: it is not */
+	const char *location; /* from the configuration; NULL: not configured */
 };
 
 static void remote_finish(struct remote *rm)
@@ -40,7 +40,7 @@ static void remote_finish(struct remote *rm)
 	ofs_access_finish(&rm->access);
 }
 
-/* Finds the store, and what its configuration says. */
+/* Finds the store and loads its configuration. */
 static int find(struct remote *rm, struct ofs_error *err)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
@@ -55,7 +55,7 @@ static int find(struct remote *rm, struct ofs_error *err)
 	return r;
 }
 
-/* How to get at a remote, with what the configuration has beside its location. */
+/* Sets *ret to the access to a remote: its location, and the rest from the configuration. */
 static int take_access(const struct remote *rm, const char *location, struct ofs_error *err,
 		       struct ofs_remote_access *ret)
 {
@@ -77,7 +77,7 @@ static int check_remote(const struct remote *rm, const char *url, char **ret_loc
 		r = ofs_lineage_look(&a, true, err);
 	if (r > 0)
 		return ofs_error_set(err, EEXIST,
-				     "a store is replicated to there already: 'offload restore' "
+				     "another store is already replicated there: 'offload restore' "
 				     "brings it here; for this one, use another prefix");
 	if (r == 0)
 		*ret_location = ofs_location_text(&a.location);
@@ -92,7 +92,7 @@ static int remote_add(struct remote *rm, int argc, char **argv)
 	int r;
 
 	if (rm->location)
-		return ofs_report("the store is replicated already, to %s: 'offload remote remove' "
+		return ofs_report("the store is already replicated to %s: 'offload remote remove' "
 				  "ends that",
 				  rm->location);
 	r = check_remote(rm, argv[0], &location, &err);
@@ -115,7 +115,7 @@ static int remote_add(struct remote *rm, int argc, char **argv)
 
 /* ---- status and push */
 
-/* The tree's answer; -ENODATA: it has no remote. */
+/* Asks the tree for its status. -ENODATA: it has no remote. */
 static int ask(struct remote *rm, json_t **ret)
 {
 	OFS_FREE char *text = NULL;
@@ -173,7 +173,7 @@ static uint64_t number(const json_t *json, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(json, key));
 }
 
-/* Whether it is done, or will not be; -1: neither yet. */
+/* Returns an exit code if the push is done or cannot succeed, or -1. */
 static int judge(const json_t *json, uint64_t pushes, bool patient)
 {
 	const char *state = json_string_value(json_object_get(json, "state"));
@@ -240,9 +240,9 @@ static int remote_push(struct remote *rm, int argc, char **argv)
 
 struct verify {
 	struct ofs_progress progress;
-	json_t *found; /* with --json: what is printed otherwise */
+	json_t *found; /* with --json: collects what is printed otherwise */
 	uint64_t problems;
-	char *last; /* the object that the last one was in */
+	char *last; /* the object with the last problem */
 };
 
 static void verify_progress(void *arg, uint64_t done, uint64_t total)
@@ -250,7 +250,7 @@ static void verify_progress(void *arg, uint64_t done, uint64_t total)
 	ofs_progress_draw(&((struct verify *)arg)->progress, done, total);
 }
 
-/* Each object is named once. */
+/* Reports the first problem of each object. */
 static void verify_problem(void *arg, const char *key, const char *what)
 {
 	struct verify *v = arg;
@@ -311,7 +311,7 @@ static int remote_remove(struct remote *rm, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_remote_access_finish) struct ofs_remote_access a = { 0 };
 	const char *store = rm->access.target.store;
-	/* Somebody may have changed the configuration since. */
+	/* The configuration may have changed since the store was last replicated. */
 	OFS_FREE char *last = ofs_detach_location(store);
 	const char *location = last ? last : rm->location;
 	struct ofs_progress progress;

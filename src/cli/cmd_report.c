@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * offload report: the page of offload serve as one file with the figures in it. Its scripts find
- * these as JSON in the page and ask no server.
+ * offload report: writes the page of offload serve, with the figures in it, to one file. Its
+ * scripts find the figures as JSON in the page and ask no server.
  */
 #include <fcntl.h>
 
@@ -24,7 +24,7 @@ static const struct ofs_option options[] = {
 /* ---- the answers */
 
 static const struct question {
-	const char *name; /* as src/service/page/server.js knows it */
+	const char *name; /* its name in src/service/page/server.js */
 	const char *call;
 	const char *args;
 } questions[] = {
@@ -37,7 +37,7 @@ static const struct question {
 	{ "recent", "memory_list", "{\"sort\": \"used\", \"limit\": 100}" },
 };
 
-/* 0 or -errno; the answers are the caller's. */
+/* Returns 0 or -errno. The caller owns the answers. */
 static int ask_all(struct ofs_service *s, struct ofs_error *err, json_t **ret)
 {
 	json_t *answers = json_object();
@@ -67,7 +67,7 @@ static void add_moment(json_t *answers)
 		json_object_set_new(answers, "made", json_string(ofs_buf_str(&now)));
 }
 
-/* Nothing in it can end the element that it stands in: '<' is only in strings of JSON. */
+/* Escapes '<', which occurs only in strings, so that no answer can end the script element. */
 static void append_answers(struct ofs_buf *page, const json_t *answers)
 {
 	OFS_FREE char *text = json_dumps(answers, JSON_COMPACT);
@@ -94,7 +94,7 @@ static const struct ofs_asset *find_asset(const char *name, size_t len)
 	return a->name ? a : NULL;
 }
 
-/* The asset that a line of the page loads: it begins with `start` and has the name after that. */
+/* Returns the asset that a line of the page loads: its name follows `start`. NULL: none. */
 static const struct ofs_asset *loaded(const char *line, const char *start)
 {
 	size_t len = strlen(start);
@@ -114,7 +114,7 @@ static void append_hashes(struct ofs_buf *page, const char *type)
 	}
 }
 
-/* Nothing runs but what the program brought, and nothing is loaded. */
+/* Only scripts and styles of the program run, and nothing is loaded. */
 static void append_policy(struct ofs_buf *page)
 {
 	ofs_buf_append_str(page, "<meta http-equiv=\"Content-Security-Policy\" content=\""
@@ -134,7 +134,7 @@ static void append_asset(struct ofs_buf *page, const char *tag, const struct ofs
 	ofs_buf_printf(page, "</%s>\n", tag);
 }
 
-/* The page has each thing that it loads on a line of its own. */
+/* Puts what the page loads into it. The page has each asset on a line of its own. */
 static void append_page(struct ofs_buf *page, const json_t *answers)
 {
 	const struct ofs_asset *index = find_asset("index.html", strlen("index.html")), *a;
@@ -184,7 +184,7 @@ static int report_run(const struct ofs_command *self, int argc, char **argv)
 	int r;
 
 	if (!output && isatty(STDOUT_FILENO))
-		return ofs_report_usage("it is a page of HTML: name a file for it with -o");
+		return ofs_report_usage("the report is a page of HTML: name a file for it with -o");
 	r = ofs_service_create(&what, &err, &service);
 	if (r < 0)
 		return ofs_report("%s", err.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload restore: a store from the object storage to which it was replicated. */
+/* offload restore: restores a store from the object storage it was replicated to. */
 #include "cli/command.h"
 #include "cli/progress_line.h"
 #include "cli/report.h"
@@ -19,7 +19,7 @@ static void draw(void *arg, uint64_t done, uint64_t total)
 	ofs_progress_draw(arg, done, total);
 }
 
-/* It goes on being replicated to there. */
+/* The restored store goes on replicating to the same place. */
 static int configure(const char *store, const struct ofs_remote_access *a, const char *file,
 		     struct ofs_error *err)
 {
@@ -39,7 +39,7 @@ static int restore_run(const struct ofs_command *self, int argc, char **argv)
 	int r;
 
 	if (argc < 2)
-		return ofs_report_usage("it needs a URL and the directory for the store");
+		return ofs_report_usage("give a URL and the directory for the store");
 	r = ofs_remote_access_parse(argv[0], file, &err, &a);
 	ofs_progress_begin(&progress, "Fetching", NULL);
 	if (r == 0)
@@ -66,6 +66,6 @@ const struct ofs_command ofs_cmd_restore = {
 		"the newest content are fetched at once, other content when it is read.\n",
 	.options = options,
 	.operands = 2,
-	.missing = "it needs a URL and the directory for the store",
+	.missing = "give a URL and the directory for the store",
 	.run = restore_run,
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload run: runs a command and prints a pointer in place of long output. */
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/guard.h"
@@ -6,12 +7,12 @@
 #include "client/pointer.h"
 #include "io/process.h"
 
-/* As shells have it. */
+/* Exit codes, as shells have them. */
 #define RUN_EXIT_CANNOT 126
 #define RUN_EXIT_NOT_FOUND 127
 
 static struct ofs_deposit deposit = { .category = "shell", .way = "run" };
-static uint64_t max_bytes = OFS_COUNT_NONE; /* not given */
+static uint64_t max_bytes = OFS_COUNT_NONE; /* OFS_COUNT_NONE: not given */
 
 static const struct ofs_option options[] = {
 	OFS_TEXT('c', "category", "CATEGORY", &deposit.category,
@@ -25,15 +26,14 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* The output of the command. */
 struct output {
 	struct ofs_spool spool;
-	bool passing; /* spooling failed: it goes straight on */
+	bool passing; /* spooling failed, so output goes straight to ours */
 };
 
 static void run_warn(const char *reason)
 {
-	ofs_report("the output was not offloaded and follows whole: %s", reason);
+	ofs_report("the output was not offloaded, and follows in full: %s", reason);
 }
 
 static int run_take(void *arg, int fd, const void *data, size_t len)
@@ -51,7 +51,7 @@ static int run_take(void *arg, int fd, const void *data, size_t len)
 		ofs_spool_copy(&o->spool, STDOUT_FILENO);
 		o->passing = true;
 	}
-	/* When nobody reads any more there is nobody to tell. */
+	/* If nobody reads any more, there is nobody to tell. */
 	ofs_spool_write_all(STDOUT_FILENO, data, len);
 	return 0;
 }
@@ -62,7 +62,7 @@ struct finished {
 	const struct ofs_process_end *end;
 };
 
-/* Prints the pointer; where there is none, says why, unless it would not pay. */
+/* Prints the pointer. If there is none, reports why, unless it would not have paid. */
 static int run_offload(const void *arg)
 {
 	const struct finished *f = arg;
@@ -97,7 +97,7 @@ static int run_offload(const void *arg)
 	return OFS_EXIT_OK;
 }
 
-/* The output gets out, even if it cannot be offloaded. */
+/* Passes the output on if it is short or cannot be offloaded. */
 static void run_finish(const struct finished *f)
 {
 	if (f->spool->size > (max_bytes == OFS_COUNT_NONE ? OFS_OFFLOAD_BYTES : max_bytes)) {

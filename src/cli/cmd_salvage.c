@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload salvage: what a store has that its remote never got, after another host took over. */
+/* offload salvage: copies what a store's remote never got before another host took over. */
 #include <inttypes.h>
 
 #include "cli/command.h"
@@ -23,7 +23,7 @@ static int tell(void *arg, const char *path, uint64_t size)
 	return 0;
 }
 
-/* How to get at its remote, by its configuration. */
+/* Sets *ret to the access to the remote that the store's configuration names. */
 static int find_remote(const char *store, struct ofs_error *err, struct ofs_remote_access *ret)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
@@ -48,7 +48,7 @@ static int salvage_run(const struct ofs_command *self, int argc, char **argv)
 	int r;
 
 	if (argc < 2)
-		return ofs_report_usage("it needs a store and a directory for what it finds");
+		return ofs_report_usage("give a store, and a directory for what it finds");
 	set.into = into = argv[1];
 	r = find_remote(argv[0], &err, &remote);
 	if (r == 0)
@@ -68,6 +68,6 @@ const struct ofs_command ofs_cmd_salvage = {
 		"files that were made or changed since into DIR, under the names that they have in\n"
 		"the tree. The store must not be mounted; it stays as it is.\n",
 	.operands = 2,
-	.missing = "it needs a store and a directory for what it finds",
+	.missing = "give a store, and a directory for what it finds",
 	.run = salvage_run,
 };

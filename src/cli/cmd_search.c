@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload search: searches the tree, and those of peers. */
 #include <offloadfs/tree.h>
 
 #include "base/buf.h"
@@ -26,7 +27,7 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* The words as one text; allocated. */
+/* Returns the words as one allocated text. */
 static char *search_join(char *const words[])
 {
 	struct ofs_buf text = OFS_BUF_INIT;
@@ -36,14 +37,14 @@ static char *search_join(char *const words[])
 	return ofs_buf_steal_str(&text);
 }
 
-/* What one tree finds, as lines. */
+/* The lines that one tree returns. */
 struct source {
 	char *text;
-	char *rest; /* of `text`: what is not printed yet */
-	const char *folder; /* before its paths; NULL: nothing */
+	char *rest; /* the part of `text` not printed yet */
+	const char *folder; /* of the peer, put before its paths; NULL: our own tree */
 };
 
-/* An exit code, not EXIT_NOTHING. */
+/* Returns an exit code, but never EXIT_NOTHING. */
 static int search_ask(struct ofs_access *access, const char *path, char **ret)
 {
 	struct ofs_error err;
@@ -61,7 +62,7 @@ static int search_ask(struct ofs_access *access, const char *path, char **ret)
 	return r < 0 ? EXIT_TROUBLE : EXIT_FOUND;
 }
 
-/* Asks a peer, which is left out if it does not answer. */
+/* Asks a peer. One that does not answer is left out. */
 static void search_ask_peer(const char *dir, const char *path, struct source *ret)
 {
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
@@ -73,7 +74,7 @@ static void search_ask_peer(const char *dir, const char *path, struct source *re
 	ret->folder = strrchr(dir, '/') + 1;
 }
 
-/* How the hit before came to its place. */
+/* Prints how the previous hit was ranked, or adds that to it. */
 static void search_print_why(json_t *list, const char *line, bool wanted)
 {
 	if (wanted && list)
@@ -83,7 +84,7 @@ static void search_print_why(json_t *list, const char *line, bool wanted)
 		puts(line);
 }
 
-/* Prints the next hit of a source, and what is said of it; false: it has none. */
+/* Prints the next hit of a source, and notes on it. Returns false if there is none. */
 static bool search_print_next(struct source *s, json_t *list, uint64_t *found)
 {
 	bool printed = false;
@@ -117,7 +118,7 @@ static bool search_print_next(struct source *s, json_t *list, uint64_t *found)
 	return printed;
 }
 
-/* The best hit of each source, then the second best, and so on. */
+/* Prints the best hit of each source, then the second best, and so on. Returns their number. */
 static uint64_t search_print(struct source *sources, size_t n, json_t *list)
 {
 	uint64_t found = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload serve: the tree over HTTP. */
+/* offload serve: serves the tree over HTTP. */
 #include <inttypes.h>
 #include <signal.h>
 
@@ -41,11 +41,11 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* The tree that is served, and the addresses. */
+/* The tree that is served, and the addresses it is served at. */
 struct serving {
 	struct ofs_access access;
-	struct ofs_target_options target; /* the same, from whatever directory */
-	char *dir, *store, *agent; /* what it borrows */
+	struct ofs_target_options target; /* the same tree, found from any directory */
+	char *dir, *store, *agent; /* borrowed by `target` */
 	struct ofs_service *service;
 	struct ofs_listener listeners[LISTENERS];
 	size_t n;
@@ -120,7 +120,7 @@ static int open_listeners(struct serving *s, struct ofs_error *err)
 	return r < 0 ? r : load_token(s, err);
 }
 
-/* Names the tree so that it is found from elsewhere: to stay where we are could keep it mounted. */
+/* Makes the tree findable from anywhere, and leaves it: to stay could keep it mounted. */
 static void leave_directory(struct serving *s)
 {
 	const struct ofs_target *t = &s->access.target;
@@ -153,7 +153,7 @@ static int prepare(struct serving *s, struct ofs_error *err)
 
 /* ---- serving */
 
-/* On one line, as the program goes on. */
+/* Prints one line, because the program goes on. */
 static void tell_json(const struct serving *s)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
@@ -213,7 +213,7 @@ static int serve(struct serving *s, const sigset_t *ends)
 	fflush(stdout);
 	sigwait(ends, &number);
 	if (!ofs_server_destroy(server))
-		s->service = NULL; /* somebody still waits for the tree, and uses it */
+		s->service = NULL; /* somebody still waits for the tree and uses it */
 	return OFS_EXIT_OK;
 }
 

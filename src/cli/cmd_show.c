@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* offload show: everything that a tree knows about one of its files. */
+/* offload show: prints everything that a tree knows about one of its files. */
 #include "cli/command.h"
 #include "cli/guard.h"
 #include "cli/report.h"
 #include "client/describe.h"
 
-#define SHOW_GONE 3 /* exit code: the file was removed, and this is what it was */
+#define SHOW_GONE 3 /* exit code: the file was removed, and we print what it was */
 
-/* Of a file that was removed, after the sentence about it. */
+/* For a removed file, after the sentence about it. */
 static const char gone_form[] = "[title      {title}\n]"
 				"[tags       {tags}\n]"
 				"[tier       {tier}\n]"

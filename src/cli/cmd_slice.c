@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload slice: prints some lines or bytes of a file. */
 #include "base/text.h"
 #include "base/tokens.h"
 #include "cli/command.h"
@@ -24,7 +25,7 @@ static int slice_print(struct ofs_backend *b, ofs_handle h)
 	ssize_t n;
 
 	ofs_tokens_init(&tokens);
-	/* If the output fails, main() says so. */
+	/* If the output fails, main() reports that. */
 	while ((n = b->ops->read(b, h, chunk, SLICE_CHUNK, off)) > 0 &&
 	       fwrite(chunk, 1, (size_t)n, stdout) == (size_t)n) {
 		off += (uint64_t)n;
@@ -34,7 +35,7 @@ static int slice_print(struct ofs_backend *b, ofs_handle h)
 	return n < 0 ? (int)n : 0;
 }
 
-/* 0, 1 when the slice has no place in JSON, or -errno. */
+/* Returns 0, 1 if JSON cannot hold the slice, or -errno. */
 static int slice_print_json(const struct ofs_operand *o, ofs_handle h, const char *spec)
 {
 	OFS_FREE char *text = NULL, *path = ofs_operand_display(o);
@@ -52,7 +53,7 @@ static int slice_print_json(const struct ofs_operand *o, ofs_handle h, const cha
 	return 0;
 }
 
-/* "'x' has 912 lines; 2000 starts past the end". */
+/* Reports, for example: "'x' has 912 lines; 2000 starts past the end". */
 static int slice_report_end(const struct ofs_operand *o, const char *name, const char *spec,
 			    bool bytes)
 {
@@ -89,7 +90,7 @@ static int slice(const void *arg)
 	r = o.backend->ops->open(o.backend, path, &h);
 	if (r == -ERANGE)
 		return slice_report_end(&o, name, spec, suffix[1] == 'b');
-	/* The file is there, so a name that is not found did not read as a slice of it. */
+	/* The file exists, so a name that is not found was not understood as a slice of it. */
 	if (r == -EINVAL || r == -ENOENT)
 		return ofs_report("'%s' is not a slice, or reversed: give %s", spec, SLICE_FORMS);
 	if (r < 0)
@@ -110,7 +111,7 @@ static int slice_run(const struct ofs_command *self, int argc, char **argv)
 	char *spec;
 	int code;
 
-	/* The last lines, "-50", are no option. */
+	/* "-50", the last lines, is not an option. */
 	for (int i = 1; i < argc && !last && strcmp(argv[i], "--") != 0; i++)
 		if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
 			argv[i] = last = ofs_format(":%s", argv[i]);
@@ -119,7 +120,7 @@ static int slice_run(const struct ofs_command *self, int argc, char **argv)
 		return code;
 	if (argc == 2)
 		return ofs_guard_command(slice, argv);
-	/* As one word, as pointers and search results write it: REF:10-20. */
+	/* File and slice in one word, as pointers and search results have them: REF:10-20. */
 	name = ofs_strdup(argv[0]);
 	spec = strrchr(name, ':');
 	if (!spec || spec == name)

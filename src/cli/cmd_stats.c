@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * offload stats: how much there is and what became of the rest, from the tree's status.json; what
- * was kept out of prompts, from its ledger.
+ * offload stats: prints how much is stored and what happened to the rest, from the tree's
+ * status.json, and what was kept out of prompts, from its ledger.
  */
 #include "cli/command.h"
 #include "cli/report.h"
@@ -26,7 +26,7 @@ static const char general[] =
 	"state       {state|unknown}[: {error}]\n"
 	"files       {content.files:file}, {content.bytes:size}, in {content.directories} ";
 
-/* A collection counts the working tier; what came since is not among it. */
+/* A collection counts the working tier. Files that are newer than it are not included. */
 static const char uncounted[] =
 	"  working   not counted yet: a collection does that (offload gc)\n";
 static const char counted[] =
@@ -75,7 +75,7 @@ static void add_number(json_t *status, const char *key, json_int_t n)
 	json_object_set_new(status, key, json_integer(OFS_MAX(n, 0)));
 }
 
-/* Adds what the forms need and is not in status.json. */
+/* Adds what the forms need and status.json lacks. */
 static void stats_complete(json_t *status, const struct ofs_target *target)
 {
 	json_int_t bytes = number(status, "content", "bytes");
@@ -116,7 +116,7 @@ static void stats_print(const json_t *status)
 
 /* ---- the ledger */
 
-/* {"since": DAY, "by": COLUMN, "rows": {NAME: {...}}, "total": {...}} */
+/* Returns {"since": DAY, "by": COLUMN, "rows": {NAME: {...}}, "total": {...}}. */
 static json_t *sum_up(char *text, const char *first)
 {
 	unsigned int column = by < 0 ? OFS_SAVINGS_WAY : (unsigned int)by;

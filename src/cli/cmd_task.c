@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload task: lists tasks, shows one, ends one and takes that back. */
+/* offload task: lists tasks, shows one, ends one and reopens it. */
 #include <fnmatch.h>
 
 #include "base/buf.h"
@@ -22,16 +22,16 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-#define KEEP_NAMED 10 /* files in a message, if they do not take more than this: */
+#define KEEP_NAMED 10 /* files named in a message; no more are added above this length: */
 #define KEEP_NAMED_BYTES 320
 
 struct task {
 	struct ofs_access access;
-	struct ofs_backend *b; /* of it */
-	const char *name; /* NULL: "list" */
-	char *path; /* of its directory; NULL: "list" */
+	struct ofs_backend *b; /* of `access` */
+	const char *name; /* NULL for "list" */
+	char *path; /* of its directory; NULL for "list" */
 
-	struct ofs_ending end; /* of a task that ends */
+	struct ofs_ending end; /* for "done" */
 };
 
 /* ---- list */
@@ -59,7 +59,7 @@ static int task_gather(struct task *t, struct ofs_files *files)
 {
 	int r = ofs_files_gather(t->b, t->path, files);
 
-	/* Nothing is left of a task whose last file went. */
+	/* The directory of a task may go with its last file. */
 	if (r < 0 && r != -ENOENT)
 		return ofs_report("cannot list '%s': %s", t->path, ofs_backend_strerror(-r));
 	return OFS_EXIT_OK;
@@ -91,7 +91,7 @@ static int task_end_result(struct task *t)
 	OFS_FREE char *state = NULL;
 	json_t *json;
 
-	/* With its last file the directory of a task may have gone. */
+	/* The directory of a task may have gone with its last file. */
 	if (!dry_run || ofs_backend_attribute(t->b, t->path, "state", &state) < 0)
 		state = ofs_strdup("done");
 	json = ofs_ending_sum(&t->end);
@@ -109,9 +109,9 @@ static int task_end_result(struct task *t)
 			  "]{removed:file} removed, {removed_bytes:size}; {kept} kept\n");
 }
 
-/* ---- what is promoted before the end */
+/* ---- promotion before the end */
 
-/* One that ends in '/' means all that lies in that directory. */
+/* A pattern that ends in '/' matches everything in that directory. */
 static bool keep_matches(const char *pattern, const char *path)
 {
 	size_t len = strlen(pattern);
@@ -127,7 +127,7 @@ static bool keep_matches(const char *pattern, const char *path)
 	return fnmatch(pattern, path, FNM_PATHNAME) == 0;
 }
 
-/* The first pattern that the file matches; NULL: none. */
+/* Returns the first pattern that the file matches, or NULL. */
 static const char *keep_find(const struct task *t, const struct ofs_file *file)
 {
 	for (size_t i = 0; i < keep.n; i++)
@@ -193,8 +193,8 @@ static int keep_file(struct task *t, const struct ofs_file *file, const char *pa
 }
 
 /*
- * Promotes what the patterns say while the task is live: whatever fails, nothing has gone, and it
- * can be done again.
+ * Promotes what matches the patterns while the task is still live. If that fails, nothing has been
+ * removed, and it can be repeated.
  */
 static int keep_all(struct task *t)
 {
@@ -229,8 +229,8 @@ static int task_done(struct task *t)
 		r = ofs_collection_run(&t->end.job, dry_run, t->name, &err);
 	if (r == -EINTR) {
 		ofs_report(dry_run ? "stopped"
-				   : "the task is done; what is left of it goes by itself, or "
-				     "with 'offload gc'");
+				   : "the task is done; its remaining files are removed in time, "
+				     "or with 'offload gc'");
 		return ofs_job_exit_code();
 	}
 	if (r < 0)
@@ -255,7 +255,7 @@ static int task_reopen(struct task *t)
 
 static const struct verb {
 	const char *word;
-	bool named; /* it is about one task */
+	bool named; /* it takes the name of a task */
 	int (*run)(struct task *t);
 } verbs[] = {
 	{ "list", false, task_list },
@@ -276,7 +276,7 @@ static int task_run_verb(const struct verb *verb, struct task *t)
 	return verb->run(t);
 }
 
-/* The operands are "list", or a word and a task. */
+/* The operands are "list", or an action and a task. */
 static int task_choose(struct task *t, int argc, char *const argv[])
 {
 	const struct verb *verb = argc ? NULL : &verbs[0];

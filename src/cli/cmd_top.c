@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload top: what happens in a tree, as it happens. */
+/* offload top: shows what happens in a tree, as it happens. */
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,10 +17,10 @@
 #include "cli/top_view.h"
 
 #define COUNT_MAX 1000000000
-#define MORE_NS (OFS_NS_PER_S / 2) /* for an answer, beyond what finding the tree waits */
-#define ONCE_ROWS 10 /* of each table */
+#define MORE_NS (OFS_NS_PER_S / 2) /* time for an answer, beyond the wait for the mount */
+#define ONCE_ROWS 10 /* rows of each table */
 #define ONCE_LINES 64
-#define ONCE_COLS 80 /* where nothing tells */
+#define ONCE_COLS 80 /* if the width is unknown */
 
 static const char *every = "1";
 static uint64_t count = OFS_COUNT_NONE;
@@ -36,7 +36,7 @@ static const struct ofs_option options[] = {
 
 /* ---- without a terminal */
 
-/* Waits for an answer: -ETIMEDOUT, or what ofs_top_sampler_take() returns. */
+/* Waits for an answer. Returns what ofs_top_sampler_take() does, or -ETIMEDOUT. */
 static int await(struct ofs_top_sampler *s, json_t **ret)
 {
 	int64_t patience = ofs_mount_wait() + MORE_NS;
@@ -54,7 +54,7 @@ static int await(struct ofs_top_sampler *s, json_t **ret)
 	return r;
 }
 
-/* -1, or an exit code after a reported failure. */
+/* Returns -1, or an exit code after reporting a failure. */
 static int next_sample(struct ofs_top_sampler *s, struct ofs_top_model *m)
 {
 	json_t *sample = NULL;
@@ -78,7 +78,7 @@ static bool print_line(const struct ofs_top_model *m)
 	return fflush(stdout) == 0;
 }
 
-/* Waits, unless nobody reads the output any more. */
+/* Returns true after the wait, or false once nobody reads the output any more. */
 static bool wait_for(unsigned int seconds)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO };
@@ -86,7 +86,7 @@ static bool wait_for(unsigned int seconds)
 	return !(poll(&out, 1, (int)seconds * 1000) > 0 && out.revents & POLLERR);
 }
 
-/* A store at rest does not change: there is one line of it. */
+/* A store that is not mounted does not change, so one line is enough. */
 static int print_stream(struct ofs_top_sampler *s, struct ofs_top_model *m, unsigned int interval)
 {
 	int code = -1;
@@ -134,14 +134,14 @@ struct watching {
 	struct ofs_top_view view;
 	int signals;
 	int64_t next; /* when the next sample is wanted; monotonic */
-	char *wanted; /* the file whose summary is; NULL: none */
-	bool looking; /* that was asked for */
-	bool changed; /* the screen is to be drawn */
-	int ended; /* by this signal; 0: not */
+	char *wanted; /* file whose summary is to be asked for; NULL: none */
+	bool looking; /* the question under way is for a summary */
+	bool changed; /* the screen must be redrawn */
+	int ended; /* the signal that ended this; 0: none */
 	bool quit;
 };
 
-/* What is to be asked for now, if nothing is under way. */
+/* Asks what is due, if no question is under way. */
 static void ask(struct watching *w)
 {
 	int64_t now = ofs_clock_monotonic();
@@ -220,7 +220,7 @@ static void take_signal(struct watching *w)
 	}
 }
 
-/* The longest time for which nothing on the screen changes by itself, in milliseconds. */
+/* Returns how long nothing on the screen changes by itself, in milliseconds. */
 static int pause_of(const struct watching *w)
 {
 	int64_t left = w->next - ofs_clock_monotonic();
@@ -278,7 +278,7 @@ static void watch(struct watching *w)
 	}
 }
 
-/* They are taken where the terminal can be given back. */
+/* Blocks the signals. They are read where the terminal can be restored. */
 static int catch_signals(void)
 {
 	static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload up and offload down. */
+/* offload up and offload down: mount and unmount the tree of a workspace. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ static const struct ofs_option up_options[] = {
 	OFS_OPTIONS_END
 };
 
-/* Enters the peers that are named. */
+/* Adds and removes the peers that the options name. */
 static int up_change_peers(const struct ofs_target *t, struct ofs_error *err)
 {
 	int r = up_peers.n ? ofs_path_make(t->store, UP_MODE) : 0;
@@ -46,7 +46,7 @@ static int up_change_peers(const struct ofs_target *t, struct ofs_error *err)
 	return r;
 }
 
-/* Makes the folders of the store and the mountpoint, and mounts. */
+/* Creates the folders of the store and the mount point, and mounts. */
 static int up_mount(struct ofs_target *t, struct ofs_error *err)
 {
 	OFS_FREE char *data = ofs_path_parent(t->store);
@@ -60,11 +60,11 @@ static int up_mount(struct ofs_target *t, struct ofs_error *err)
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make the store '%s': %s", t->store,
 				     strerror(-r));
-	/* Now that it is there: the name by which its mount is found again. */
+	/* The store exists now, so this is the name by which its mount is found again. */
 	real = ofs_path_real(t->store);
 	free(t->store);
 	t->store = real;
-	/* The daemon judges anything that is there already, a dead mount included. */
+	/* The daemon judges whatever exists there, a dead mount included. */
 	made = !t->stale && lstat(t->mountpoint, &st) < 0;
 	r = made ? ofs_path_make(t->mountpoint, UP_MODE) : 0;
 	if (r < 0)
@@ -105,8 +105,8 @@ static int up(struct ofs_target *target)
 }
 
 /*
- * Of a daemon that has ended: it empties the lock's file when it has written everything. `before`
- * is its status while it was mounted; NULL: not known.
+ * Checks the store of a daemon that has ended, which empties the lock file once it has written
+ * everything. `before` is its status while it was mounted; NULL: unknown. Returns an exit code.
  */
 static int check_end(const struct ofs_target *target, const char *shown, const json_t *before)
 {
@@ -142,7 +142,7 @@ static int down(struct ofs_target *target)
 
 	if (writes)
 		status = ofs_daemon_status(mountpoint);
-	/* From inside the tree it is the caller's shell that is in the way, not we. */
+	/* If we were started inside the tree, we must not keep it busy ourselves. */
 	if (chdir("/") < 0)
 		return ofs_report("cannot leave the current directory: %s", strerror(errno));
 	if (mountpoint && target->mounted && ofs_peers_down(mountpoint, &err) < 0)
@@ -155,7 +155,7 @@ static int down(struct ofs_target *target)
 		ofs_report_line(stdout, "Not mounted: %s", shown);
 		return OFS_EXIT_OK;
 	}
-	/* One that `offload up` made; a mountpoint that its user chose stays. */
+	/* Remove a mount point that `offload up` made. One that the user chose stays. */
 	if (strcmp(strrchr(mountpoint, '/') + 1, OFS_WORKSPACE_MOUNT) == 0)
 		rmdir(mountpoint);
 	if (writes)
@@ -167,7 +167,7 @@ static int down(struct ofs_target *target)
 	return OFS_EXIT_OK;
 }
 
-/* Both take [WORKSPACE] */
+/* Both commands take [WORKSPACE]. */
 static int run(const struct ofs_command *self, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
@@ -181,7 +181,8 @@ static int run(const struct ofs_command *self, int argc, char **argv)
 			return ofs_report("cannot use '%s' as a workspace: %s", argv[0],
 					  strerror(errno));
 		if (!S_ISDIR(st.st_mode))
-			return ofs_report("'%s' is not a folder, so no workspace", argv[0]);
+			return ofs_report("'%s' is not a folder, so it cannot be a workspace",
+					  argv[0]);
 	}
 	ofs_command_target.mounting = true;
 	if (ofs_target_find(&ofs_command_target, workspace, &err, &target) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload verify: has the tree verify its store, and tells what it finds. */
+/* offload verify: has the tree verify its store, and reports what it finds. */
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/job.h"
@@ -47,13 +47,13 @@ static void verify_print_summary(const struct verify *v)
 
 	ofs_job_print_untold(&v->job, "problem", stdout);
 	ofs_text_form(stdout, status,
-		       "offload: {files:file}, {chunks:chunk}, {frames:frame}, {bytes:size}");
+		      "offload: {files:file}, {chunks:chunk}, {frames:frame}, {bytes:size}");
 	fputs(ofs_job_is(&v->job, "done") ? " verified: " : " verified until it was stopped: ",
 	      stdout);
 	ofs_text_form(stdout, status,
-		       ofs_job_number(&v->job, "problems")
-			       ? "{problems:problem}[, {+hurt:file} hurt][, {+repaired} repaired]\n"
-			       : "no problems\n");
+		      ofs_job_number(&v->job, "problems")
+			      ? "{problems:problem}[, {+hurt:file} hurt][, {+repaired} repaired]\n"
+			      : "no problems\n");
 }
 
 static void verify_print_json(const struct verify *v)
@@ -70,11 +70,11 @@ static void verify_print_json(const struct verify *v)
 	ofs_print_json(json, "");
 }
 
-/* Says what can be done about the problems that are left. */
+/* Tells what can be done about the remaining problems. */
 static void verify_advise(const struct verify *v)
 {
 	const char *place = v->access.place;
-	/* The words that lead another `offload verify` here, each with a blank before it. */
+	/* The words that lead another `offload verify` here, each after a blank. */
 	OFS_FREE char *word = ofs_text_command((const char *const[]){ place, NULL });
 	OFS_FREE char *hint = place ? ofs_format(" %s", word) : ofs_strdup(v->access.target.hint);
 
@@ -110,7 +110,7 @@ static int verify_tree(struct verify *v)
 			verify_print_json(v);
 		else
 			verify_print_summary(v);
-		if (fflush(stdout) != 0 && errno != EPIPE) /* main() says so */
+		if (fflush(stdout) != 0 && errno != EPIPE) /* main() reports that */
 			return VERIFY_FAILED;
 	}
 	if (r == -EINTR)
@@ -130,7 +130,7 @@ static int verify_run(const struct ofs_command *self, int argc, char **argv)
 	struct verify v = { 0 };
 	int code = ofs_command_check_place(argc, argv);
 
-	ofs_command_target.whole = true; /* as damage is */
+	ofs_command_target.whole = true; /* damage concerns the whole store */
 	ofs_access_init(&v.access, &ofs_command_target);
 	v.access.place = argc ? argv[0] : NULL;
 	if (code < 0)

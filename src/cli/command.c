@@ -9,7 +9,7 @@
 #include "client/naming.h"
 
 #define HELP_COLUMN 26
-#define LONG_FIRST 256 /* what getopt_long() gives for the first of the table */
+#define LONG_FIRST 256 /* what getopt_long() returns for the first option */
 
 struct ofs_target_options ofs_command_target;
 bool ofs_command_json;
@@ -29,7 +29,7 @@ static const struct ofs_option common[] = {
 	OFS_OPTIONS_END,
 };
 
-/* The options of a command, and as getopt_long() wants them. */
+/* The options of a command, also in the form that getopt_long() wants. */
 struct parser {
 	const struct ofs_option *options[OFS_OPTIONS_MAX];
 	size_t n;
@@ -59,7 +59,7 @@ static void make_parser(const struct ofs_command *self, struct parser *ret)
 	char *end;
 
 	*ret = (struct parser){ 0 };
-	/* '+': the first operand ends them. ':' tells of a missing value. */
+	/* '+': the first operand ends the options. ':': a missing value is reported as such. */
 	end = stpcpy(ret->shorts, self->wraps ? "+:" : ":");
 	ret->n = ofs_command_options(self, ret->options);
 	for (size_t i = 0; i < ret->n; i++) {
@@ -123,7 +123,7 @@ static int report_unknown(const struct ofs_command *self, const struct parser *p
 	const char *nearest;
 	char name[64];
 
-	/* A short option may stand in the middle of a word; optopt is 0 for an unknown long one. */
+	/* A short option may stand inside a word. optopt is 0 for an unknown long one. */
 	if (c == ':' && is_long)
 		return ofs_report_usage("option '%s' needs a value", word);
 	if (c == ':')
@@ -179,7 +179,7 @@ static int take_listed(const struct ofs_option *o, const char *value)
 	return -1;
 }
 
-/* -1, or an exit code. */
+/* Returns -1, or an exit code. */
 static int take(const struct ofs_command *self, const struct ofs_option *o, const char *value)
 {
 	switch (o->kind) {

@@ -7,14 +7,14 @@
 #include "base/buf.h"
 #include "client/daemon_options.h"
 
-#define OPERANDS_MAX 16 /* of a form in a synopsis */
+#define OPERANDS_MAX 16 /* operands of one form in a synopsis */
 
-/* The words of a command line before the one that is completed. */
+/* The words of a command line before the one to complete. */
 struct typed {
 	const struct ofs_command *command;
-	const struct ofs_option *waiting; /* the last of them, which needs a value; NULL: none */
+	const struct ofs_option *waiting; /* an option that still needs its value; NULL: none */
 	bool options_end;
-	size_t operands[OPERANDS_MAX]; /* which words they are */
+	size_t operands[OPERANDS_MAX]; /* indexes of words */
 	size_t n;
 	const struct ofs_command *const *commands;
 	size_t n_commands;
@@ -44,8 +44,8 @@ static const struct ofs_option *find_option(const struct ofs_command *command, c
 }
 
 /*
- * The option that `word` is about, which takes a value; *ret_at is where in the word that stands, or
- * 0: it is the next word. NULL: there is none.
+ * Returns the option in `word` that takes a value, or NULL. *ret_at is the offset of the value in
+ * the word, or 0 if it is the next word.
  */
 static const struct ofs_option *option_with_value(const struct ofs_command *command,
 						  const char *word, size_t *ret_at)
@@ -73,7 +73,7 @@ static const struct ofs_option *option_with_value(const struct ofs_command *comm
 	return NULL;
 }
 
-/* What says which tree is meant counts for the names in it. */
+/* Takes options that choose the tree: names in it may be completed. */
 static void take_value(const struct ofs_option *o, const char *value)
 {
 	if (o->to == &ofs_command_target.dir || o->to == &ofs_command_target.store ||
@@ -139,7 +139,7 @@ struct token {
 	size_t len;
 };
 
-/* Operands of one form: words to be typed as they are, in lower case, and placeholders. */
+/* The operands of one form: words in lower case, typed as they are, and placeholders. */
 struct form {
 	struct token tokens[OPERANDS_MAX];
 	size_t n;
@@ -151,8 +151,8 @@ static bool is(const struct token *t, const char *text)
 }
 
 /*
- * The next token of a synopsis, without brackets; a '|' that stands alone, or a newline, is one.
- * False: there is none.
+ * Returns the next token of a synopsis, without brackets. A '|' that stands alone and a newline are
+ * tokens. Returns false at the end.
  */
 static bool next_token(const char **synopsis, struct token *ret)
 {
@@ -167,10 +167,10 @@ static bool next_token(const char **synopsis, struct token *ret)
 	return true;
 }
 
-/* Reads the form of a command's synopsis that begins at *synopsis, which then is behind it. */
+/* Reads the form that starts at *synopsis, and moves *synopsis past it. */
 static void read_form(const struct ofs_command *command, const char **synopsis, struct form *ret)
 {
-	bool skip = false; /* a value, or a file for standard input */
+	bool skip = false; /* the next token is a value, or a file for standard input */
 	struct token t;
 	size_t at;
 
@@ -188,7 +188,7 @@ static void read_form(const struct ofs_command *command, const char **synopsis, 
 			ret->tokens[ret->n++] = t;
 		}
 	}
-	/* "offload NAME" begins a further line. */
+	/* "offload NAME" starts each further line. */
 	if (ret->n >= 2 && is(&ret->tokens[0], "offload") && is(&ret->tokens[1], command->name)) {
 		ret->n -= 2;
 		memmove(ret->tokens, ret->tokens + 2, ret->n * sizeof(ret->tokens[0]));
@@ -200,7 +200,7 @@ static bool is_repeated(const struct token *t)
 	return t->len > 3 && memcmp(t->text + t->len - 3, "...", 3) == 0;
 }
 
-/* The token of the operand after those that were typed; NULL: the form has none, or is another. */
+/* Returns the token of the next operand, or NULL if the form has none or does not match. */
 static const struct token *next_operand(const struct form *form, const struct ofs_shell_line *l,
 					const struct typed *t)
 {
@@ -214,7 +214,7 @@ static const struct token *next_operand(const struct form *form, const struct of
 	return t->n < form->n ? &form->tokens[t->n] : NULL;
 }
 
-/* Allocated: what the help of a command says of a word, which stands on a line of its own; or NULL. */
+/* Returns what the command's help says about a word, on a line of its own; allocated, or NULL. */
 static char *describe_word(const struct ofs_command *command, const char *word)
 {
 	OFS_FREE char *start = ofs_format("  %s ", word);
@@ -272,7 +272,7 @@ static void offer_operands(struct ofs_candidates *c, const struct typed *t)
 
 /* ---- the line */
 
-/* The word that names one of our programs: what precedes it, as `env`, is no part of its line. */
+/* Returns the word that names one of our programs; words such as `env` may precede it. */
 static size_t find_program(const struct ofs_shell_line *l, bool *ret_daemon)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -307,8 +307,8 @@ void ofs_complete(const struct ofs_command *const *commands, size_t n, struct of
 			t.command = commands[i];
 	if (program + 2 == l->n) {
 		offer_commands(&t, c);
-		ofs_candidates_offer(c, "--help", "Tells what the tool does");
-		ofs_candidates_offer(c, "--version", "Tells its version");
+		ofs_candidates_offer(c, "--help", "Describes the tool");
+		ofs_candidates_offer(c, "--version", "Prints its version");
 	}
 	if (!t.command)
 		return;

@@ -5,10 +5,10 @@
 #include "cli/candidates.h"
 
 /*
- * Offers what the last word of the line can become, which begins with the name of a program of
- * ours: `offload`, which has these commands, or `offloadfs`.
+ * Offers what the last word of the line can become. The line starts with one of our programs:
+ * `offload`, which has these commands, or `offloadfs`.
  */
 void ofs_complete(const struct ofs_command *const *commands, size_t n, struct ofs_candidates *c);
 
-/* The same for offloadfs (complete_daemon.c), whose name is the word number `at`. */
+/* Does the same for offloadfs (complete_daemon.c), whose name is word `at`. */
 void ofs_complete_daemon(struct ofs_candidates *c, size_t at);

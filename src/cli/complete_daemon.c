@@ -5,7 +5,7 @@
 #include "client/daemon_options.h"
 #include "tree/config.h"
 
-/* What a key may be set to. */
+/* Offers values of a key. */
 static void offer_key_values(const struct ofs_candidates *c, const struct ofs_ini_key *key)
 {
 	if (key->type == OFS_INI_WORD)
@@ -17,7 +17,7 @@ static void offer_key_values(const struct ofs_candidates *c, const struct ofs_in
 		ofs_candidates_offer(c, key->number.zero, NULL);
 }
 
-/* The last of the options that stand after one -o, with commas between. */
+/* Completes the last of the options that follow one -o, separated by commas. */
 static void offer_mount_options(struct ofs_candidates *c)
 {
 	const char *typed = ofs_candidates_typed(c), *comma = strrchr(typed, ',');

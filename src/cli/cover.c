@@ -15,22 +15,22 @@
 #include "io/path.h"
 
 #define PROC "/proc"
-/* They must stay as they are when a mount is changed: the kernel has locked those that are set. */
+/* Flags that must stay when a mount is changed: the kernel has locked those that are set. */
 #define KEPT_FLAGS (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-/* Filesystems by which the kernel is told what to do; root, or who was given a cgroup, may write. */
+/* Filesystems that control the kernel. Root, or whoever was given a cgroup, may write to them. */
 static const char *const kernel_types[] = {
 	"sysfs", "cgroup",   "cgroup2",	 "debugfs", "tracefs",
 	"bpf",	 "configfs", "efivarfs", "pstore",  "securityfs",
 };
 
-/* The devices that root has in a sandbox: by others it could read the disk below the store. */
+/* The devices that root has in a sandbox. Through others it could read the disk below the store. */
 static const char *const devices[] = {
 	"/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
 	"/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/console",
 };
 
-/* A directory as a path that mount(2) follows to it, whatever is renamed meanwhile. */
+/* A path by which mount(2) reaches an open directory, whatever is renamed in the meantime. */
 struct place_name {
 	char text[32];
 };
@@ -43,16 +43,16 @@ static struct place_name place_name(int fd)
 	return name;
 }
 
-/* What was found out about the mounts, and the places to cover. */
+/* What is known about the mounts, and the places to cover. */
 struct look {
 	const struct ofs_cover *c;
 	struct ofs_error *err;
 	struct ofs_mounts mounts;
-	int tree_fd, agent_fd; /* the root of the tree, and of the agent's */
-	int tree_id; /* the mount that the agent's tree takes the place of */
+	int tree_fd, agent_fd; /* roots of the tree and of the agent's */
+	int tree_id; /* the mount that the agent's tree replaces */
 	char *tree_device, *agent_root; /* of a mount of the agent's directory */
-	char *store_device, *store_root; /* the same of the store; NULL: it is not here */
-	int *places; /* descriptors of what is to be covered */
+	char *store_device, *store_root; /* the same for the store; NULL: it is not here */
+	int *places; /* descriptors of what to cover */
 	size_t count;
 	size_t cap;
 };
@@ -76,9 +76,9 @@ static int failed(struct look *l, int r, const char *what, const char *path)
 	return ofs_error_set(l->err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
 }
 
-/* ---- looking */
+/* ---- finding what to cover */
 
-/* The number of the mount that an open file is on, or -errno. */
+/* Returns the ID of the mount that an open file is on, or -errno. */
 static int mount_of(int fd)
 {
 	struct statx st;
@@ -96,7 +96,7 @@ static const struct ofs_mount *find_mount(const struct ofs_mounts *m, int id)
 	return NULL;
 }
 
-/* Opens `path` and finds the mount that it is on. */
+/* Opens `path` and finds its mount. The caller closes *ret_fd in any case. */
 static int open_known(struct look *l, const char *path, int *ret_fd, const struct ofs_mount **ret)
 {
 	int fd = ofs_io_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
@@ -108,8 +108,8 @@ static int open_known(struct look *l, const char *path, int *ret_fd, const struc
 }
 
 /*
- * Opens what mount `m` shows at `path`. -ENOENT: nobody in here can come to it by any path, since
- * another mount lies over it or a directory above it is closed.
+ * Opens what mount `m` shows at `path`. Returns -ENOENT if nobody in here can reach it by any path,
+ * because another mount lies over it or a directory above it is closed.
  */
 static int open_place(const struct ofs_mount *m, const char *path)
 {
@@ -125,7 +125,7 @@ static int open_place(const struct ofs_mount *m, const char *path)
 	return id == m->id ? ofs_steal_fd(&fd) : -ENOENT;
 }
 
-/* Allocated: where a mount shows something that must not be seen; NULL: nowhere. */
+/* Returns the allocated path at which a mount shows something to hide, or NULL. */
 static char *hidden_place(const struct look *l, const struct ofs_mount *m)
 {
 	bool is_agent = strcmp(m->point, l->c->mountpoint) == 0 &&
@@ -145,7 +145,7 @@ static char *hidden_place(const struct look *l, const struct ofs_mount *m)
 	return ofs_path_below(l->store_root, m->root) ? ofs_strdup(m->point) : NULL;
 }
 
-/* Opens all that is to be covered before anything is: a cover may lie on the way to another place. */
+/* Opens all places before any is covered, because a cover may lie on the way to another place. */
 static int find_places(struct look *l)
 {
 	for (size_t i = 0; i < l->mounts.count; i++) {
@@ -161,7 +161,7 @@ static int find_places(struct look *l)
 	return 0;
 }
 
-/* Allocated: the path by which the kernel knows an open directory; NULL: it has none. */
+/* Returns the allocated path by which the kernel knows an open directory, or NULL. */
 static char *path_of(int fd)
 {
 	char path[PATH_MAX];
@@ -170,7 +170,7 @@ static char *path_of(int fd)
 	return n < 0 || n == sizeof(path) ? NULL : ofs_strndup(path, (size_t)n);
 }
 
-/* The store, as the directory that its path named when it was checked. */
+/* Finds the store, which must still be the directory that was checked. */
 static int find_store(struct look *l)
 {
 	const struct stat *known = &l->c->store_attr;
@@ -216,8 +216,8 @@ static int look(struct look *l)
 }
 
 /*
- * After everything is covered: nothing that would have to be is left. Somebody may have renamed a
- * directory meanwhile.
+ * Checks after covering that nothing is left to cover. Somebody may have renamed a directory in the
+ * meantime.
  */
 static int look_again(struct look *l)
 {
@@ -228,7 +228,7 @@ static int look_again(struct look *l)
 	r = ofs_mounts_read_all(NULL, &l->mounts);
 	if (r < 0)
 		return failed(l, r, "read", "/proc/self/mountinfo");
-	l->tree_id = 0; /* it counts as any other now */
+	l->tree_id = 0; /* it is like any other mount now */
 	r = find_places(l);
 	if (r == 0 && l->count > before) {
 		OFS_FREE char *path = path_of(l->places[before]);
@@ -246,7 +246,7 @@ static int change_flags(int fd, const struct ofs_mount *m, unsigned long flags)
 	return mount("none", place_name(fd).text, NULL, flags, NULL) < 0 ? -errno : 0;
 }
 
-/* The flags that a mount of others is to have besides its own. */
+/* Returns the flags that an existing mount is to get besides its own. */
 static unsigned long wanted_flags(const struct look *l, const struct ofs_mount *m)
 {
 	unsigned long flags = 0;
@@ -259,7 +259,7 @@ static unsigned long wanted_flags(const struct look *l, const struct ofs_mount *
 	return flags & ~m->flags;
 }
 
-/* Each becomes a mount of its own, so that the one below can be closed to devices. */
+/* Makes each device a mount of its own, so that the mount below can be closed to devices. */
 static int keep_devices(struct look *l)
 {
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(devices); i++) {
@@ -293,7 +293,7 @@ static int close_others(struct look *l)
 	return r;
 }
 
-/* With an empty directory that nobody can write to. */
+/* Covers a place with an empty directory that nobody can write to. */
 static int cover(struct look *l, int fd)
 {
 	OFS_FREE char *shown = path_of(fd);
@@ -301,7 +301,7 @@ static int cover(struct look *l, int fd)
 
 	if (!shown)
 		shown = ofs_strdup("");
-	/* Asks no daemon: the kernel knows the kind of what is mounted. */
+	/* This asks no daemon: the kernel knows the type of what is mounted. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
 		return failed(l, -errno, "look at", shown);
 	if (!S_ISDIR(st.stx_mode))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a sandbox must not see of a store, covered by mounts. For a process that is alone in a user,
- * a mount and a PID namespace of its own, and has all capabilities in them.
+ * Hides from a sandbox what it must not see of a store, by mounting over it. The process must be
+ * alone in a user, a mount and a PID namespace of its own, and have all capabilities in them.
  */
 #pragma once
 
@@ -10,26 +10,27 @@
 
 #include <offloadfs/error.h>
 
-/* All borrowed. */
+/* All pointers are borrowed. */
 struct ofs_cover {
-	const char *mountpoint; /* of the tree that the agent's takes the place of */
-	const char *tree; /* the agent's directory in it: "agents/a" */
+	const char *mountpoint; /* of the tree that the agent's tree replaces */
+	const char *tree; /* the agent's directory in that tree: "agents/a" */
 	const char *store; /* without symbolic links */
-	struct stat store_attr; /* of that directory; st_ino 0: it is not to be seen here anyhow */
+	struct stat store_attr; /* of the store; st_ino 0: it cannot be seen here anyway */
 	bool root; /* the sandbox is for root */
 };
 
 /*
- * Puts the agent's tree onto the mountpoint and a new /proc onto the old one. Covers every other
+ * Puts the agent's tree onto the mount point, and a new /proc onto the old one. Covers every other
  * mount of the tree, the store wherever a mount shows it, other mounts of proc, and fusectl, which
- * can end the daemon's connection. What the kernel lets its users change by files becomes
- * read-only. Then looks again, so that nothing it tells of success with is still to be seen. 0, or
+ * can end the daemon's connection. Filesystems that let their users control the kernel become
+ * read-only. Before it reports success, it checks that nothing is still visible. Returns 0, or
  * -errno with the reason in `err`.
  *
- * Not covered, as no mount tells of it: the files of another filesystem that the store's lies on or
- * is exported from (a disk's image, a directory that is an overlay's layer), and copies of the store.
+ * Not covered, because no mount shows them: the files of another filesystem that the store's
+ * filesystem lies on or is exported from (the image of a disk, a directory that is a layer of an
+ * overlay), and copies of the store.
  */
 int ofs_cover_make(const struct ofs_cover *c, struct ofs_error *err);
 
-/* For root, after the user namespace that locks what ofs_cover_make() did: closes /proc to writing. */
+/* For root: makes /proc read-only, after a user namespace has locked the covers. 0 or -errno. */
 int ofs_cover_close_proc(struct ofs_error *err);

@@ -19,7 +19,7 @@
 #define DAEMON_NAME "offloadfs"
 #define DAEMON_WAIT_NS (60 * OFS_NS_PER_S)
 #define DAEMON_RETRY_NS OFS_NS_PER_S
-#define DAEMON_USERS_MAX 4 /* in a message */
+#define DAEMON_USERS_MAX 4 /* named in a message */
 #define DAEMON_POLL_NS (10 * OFS_NS_PER_MS)
 #define STATUS_MAX ((size_t)1 << 16)
 
@@ -106,12 +106,12 @@ int ofs_daemon_follow(const char *url, const char *mountpoint, struct ofs_error 
 
 struct users {
 	const char *mountpoint;
-	const char *pid; /* of the process being looked at */
+	const char *pid; /* of the process being examined */
 	int count;
 	struct ofs_buf *text; /* "bash (pid 123), tail (pid 124)" */
 };
 
-/* 1 when the link /proc/<pid>/fd/<name> leads into the mount. */
+/* Returns 1 if the link /proc/<pid>/fd/<name> leads into the mount. */
 static int look_at_link(void *arg, const char *name)
 {
 	const struct users *u = arg;
@@ -151,8 +151,8 @@ static int look_at_process(void *arg, const char *name)
 }
 
 /*
- * Looks at the paths of open files and working directories only, never into the mount. -EAGAIN:
- * nobody is found, so it may be for a moment only.
+ * Reports who uses the mount, by the paths of open files and working directories; never enters the
+ * mount. Returns -EBUSY, or -EAGAIN if nobody is found: it may be busy for a moment only.
  */
 static int daemon_busy(const char *mountpoint, struct ofs_error *err)
 {
@@ -175,7 +175,7 @@ static int daemon_unmount(const char *mountpoint, struct ofs_error *err)
 
 	if (r == 0)
 		return 0;
-	if (r < 0) { /* no fusermount3: root can do without */
+	if (r < 0) { /* no fusermount3, which root can do without */
 		if (umount2(mountpoint, UMOUNT_NOFOLLOW) == 0)
 			return 0;
 		if (errno == EBUSY)
@@ -212,7 +212,7 @@ static bool daemon_is_mounted(const char *store, const char *mountpoint)
 	return m && strcmp(m->source, store) == 0;
 }
 
-/* 1: somebody owns the store, 0: nobody. `at` (NULL: anywhere) is where its owner is to mount it. */
+/* Returns 1 if the store has an owner (which, unless `at` is NULL, is to mount it there), or 0. */
 static int daemon_owns(const char *store, const char *at, struct ofs_error *err)
 {
 	OFS_CLOSE int dir = ofs_io_open(AT_FDCWD, store, O_RDONLY | O_DIRECTORY, 0);
@@ -222,7 +222,7 @@ static int daemon_owns(const char *store, const char *at, struct ofs_error *err)
 
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		return 0;
-	/* Shared: to ask is not to own. */
+	/* A shared lock, because asking must not make us the owner. */
 	r = fd < 0 ? fd : ofs_io_lock(fd, true);
 	if (r < 0 && r != -EWOULDBLOCK)
 		return ofs_error_set(err, -r, "cannot lock '%s/lock': %s", store, strerror(-r));
@@ -243,7 +243,7 @@ int ofs_daemon_end(const char *store, const char *mountpoint, struct ofs_error *
 	for (;; nanosleep(&pause, NULL)) {
 		if (daemon_is_mounted(store, mountpoint)) {
 			r = daemon_unmount(mountpoint, err);
-			/* Another daemon may just be taking the place of one that died. */
+			/* Another daemon may just be replacing one that died. */
 			if (r == -EBUSY || (r < 0 && ofs_clock_monotonic() > retry))
 				return r;
 			ended = ended || r == 0;

@@ -5,7 +5,7 @@
 #include "cli/report.h"
 #include "io/path.h"
 
-/* Of the collection. Files that expired elsewhere go in it, too, but are not listed. */
+/* Takes an item of the collection, which also removes files elsewhere. Those are not listed. */
 static int tell(void *arg, json_t *item)
 {
 	struct ofs_ending *e = arg;
@@ -67,7 +67,7 @@ int ofs_ending_take_rest(struct ofs_ending *e, const struct ofs_files *files)
 {
 	int code = OFS_EXIT_OK;
 
-	/* Nobody can say what would become of those that the tree does not remember. */
+	/* If the tree does not remember all items, nobody knows what would become of the rest. */
 	if (e->dry_run && e->job.status && ofs_job_untold(&e->job))
 		return code;
 	for (size_t i = 0; i < files->count; i++) {

@@ -20,7 +20,7 @@ void ofs_exclude_finish(struct ofs_exclude *e)
 /* Asks git for the top of the work tree and the exclude file. False: git knows of none. */
 static bool ask_git(const char *workspace, char **ret_top, char **ret_file)
 {
-	/* A hook's environment names another repository than the one that the workspace lies in. */
+	/* In a git hook, the environment may name another repository than that of the workspace. */
 	const char *const argv[] = { "env",	      "-u",	    "GIT_DIR",	 "-u",
 				     "GIT_WORK_TREE", "git",	    "rev-parse", "--show-toplevel",
 				     "--git-path",    EXCLUDE_FILE, NULL };
@@ -32,14 +32,14 @@ static bool ask_git(const char *workspace, char **ret_top, char **ret_file)
 	rest = ofs_buf_str(&text);
 	top = strsep(&rest, "\n");
 	file = strsep(&rest, "\n");
-	if (!rest || *rest || top[0] != '/') /* two lines: none of the names has a line break */
+	if (!rest || *rest || top[0] != '/') /* exactly two lines, so no name has a line break */
 		return false;
 	*ret_top = ofs_strdup(top);
 	*ret_file = file[0] == '/' ? ofs_strdup(file) : ofs_path_join(workspace, file);
 	return true;
 }
 
-/* Without git: the nearest folder upwards with a folder .git, which has the exclude file itself. */
+/* Without git: finds the nearest folder upwards with a folder .git, which holds the file. */
 static bool look_upwards(const char *workspace, char **ret_top, char **ret_file)
 {
 	OFS_FREE char *top = ofs_strdup(workspace);
@@ -62,8 +62,8 @@ static bool look_upwards(const char *workspace, char **ret_top, char **ret_file)
 }
 
 /*
- * The folder that holds info/exclude, so that a link in the repository, which somebody else may have
- * made, cannot lead the line elsewhere. The descriptor, or -errno.
+ * Opens the folder that holds info/exclude, so that a link in the repository, which somebody else
+ * may have made, cannot lead the line elsewhere. Returns the descriptor, or -errno.
  */
 static int open_git(const struct ofs_exclude *e)
 {
@@ -87,7 +87,7 @@ static int read_file(const struct ofs_exclude *e, struct ofs_buf *ret)
 		       : ofs_io_read_fd(fd, EXCLUDE_FILE_MAX, ret);
 }
 
-/* Allocated: the line that excludes the folder `below` the top of a work tree and nothing else. */
+/* Returns an allocated line that excludes nothing but the folder `below` the top of a work tree. */
 static char *make_line(const char *below)
 {
 	char *line = ofs_alloc(2 * strlen(below) + 4), *to = line;
@@ -159,7 +159,7 @@ int ofs_exclude_add(const char *workspace, const char *mountpoint)
 	fd = ofs_io_open_beneath(git, EXCLUDE_FILE, O_WRONLY | O_APPEND | O_CREAT, 0666);
 	if (fd < 0)
 		return fd;
-	/* One write at the end of the file, so that another writer's lines are never lost. */
+	/* A single write at the end of the file never loses the lines of another writer. */
 	line = ofs_format("%s%s\n", e.is_open ? "\n" : "", e.line);
 	n = write(fd, line, strlen(line));
 	if (n < 0)

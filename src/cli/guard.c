@@ -10,10 +10,10 @@
 #include "io/mounts.h"
 #include "io/probe.h"
 
-/* For one call on the tree, beyond what finding the tree waits, which tells more. */
+/* Time for one call on the tree, beyond that for finding it, whose failure tells more. */
 #define GUARD_MORE_NS (OFS_NS_PER_S / 2)
 
-/* From here on an exit code tells of a signal. */
+/* Exit codes from here on stand for a signal. */
 #define GUARD_SIGNAL 128
 
 struct guarded {
@@ -38,7 +38,7 @@ static void pass_on(int file, FILE *out)
 		fwrite(text.data, 1, text.len, out);
 }
 
-/* The child holds none of the pipes of whoever waits for us: it may outlive us. */
+/* The child may outlive us, so it holds none of the pipes of whoever waits for us. */
 int ofs_guard_work(int (*work)(const void *arg), const void *arg, int64_t limit)
 {
 	const struct guarded g = { work, arg };

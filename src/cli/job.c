@@ -11,8 +11,8 @@
 
 #define JOB_POLL_NS_MIN 5000000L
 #define JOB_POLL_NS_MAX 100000000L
-#define JOB_PATIENCE (2 * OFS_NS_PER_S) /* before it is said that another one runs */
-#define JOB_EXIT_SIGNAL 128 /* and the signal's number, as of a shell */
+#define JOB_PATIENCE (2 * OFS_NS_PER_S) /* before we report that another job is running */
+#define JOB_EXIT_SIGNAL 128 /* plus the signal's number, as in a shell */
 
 /* ---- signals */
 
@@ -60,7 +60,7 @@ static int job_command(struct ofs_job *job, const char *value)
 					 value);
 }
 
-/* The JSON object in the attribute `name`. */
+/* Reads the JSON object in the attribute `name`. */
 static int job_read(struct ofs_job *job, const char *name, json_t **ret)
 {
 	OFS_FREE char *text = NULL;
@@ -119,9 +119,9 @@ void ofs_job_print_untold(const struct ofs_job *job, const char *noun, FILE *out
 			n == 1 ? "" : "s");
 }
 
-/* ---- its course */
+/* ---- running */
 
-/* The tree, in messages. */
+/* Returns the name of the tree in messages. */
 static const char *job_where(const struct ofs_job *job)
 {
 	const struct ofs_target *t = &job->access->target;
@@ -129,7 +129,7 @@ static const char *job_where(const struct ofs_job *job)
 	return t->mounted ? t->root : t->store;
 }
 
-/* Hands over the items that were found since it was last called. */
+/* Passes on the items that were found since the last call. */
 static int job_tell(struct ofs_job *job)
 {
 	while (!job->told_all && ofs_job_untold(job)) {
@@ -195,7 +195,7 @@ static int job_start(struct ofs_job *job, const char *command)
 		if (job_signal)
 			return -EINTR;
 		if (!said && ofs_clock_monotonic() - start > JOB_PATIENCE) {
-			ofs_report("another %s of '%s' runs: this one starts when it ends",
+			ofs_report("another %s of '%s' is running: this one starts when it ends",
 				   job->kind->noun, job_where(job));
 			said = true;
 		}
@@ -233,7 +233,8 @@ static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_er
 			"cannot %s '%s': its daemon is older than this tool: mount it again, with "
 			"'offload down' and 'offload up'",
 			verb, where);
-	return ofs_error_set(err, code, "cannot %s '%s': %s", verb, where, ofs_backend_strerror(code));
+	return ofs_error_set(err, code, "cannot %s '%s': %s", verb, where,
+			     ofs_backend_strerror(code));
 }
 
 static int job_end(struct ofs_job *job, struct ofs_error *err)
@@ -334,11 +335,11 @@ void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE 
 		fputs("nothing to remove", out);
 	else if (dry_run)
 		ofs_text_form(out, job->status,
-			       "{removed:file} would be removed, {removed_bytes:size}");
+			      "{removed:file} would be removed, {removed_bytes:size}");
 	else
 		ofs_text_form(out, job->status,
-			       "{removed:file} removed, {removed_bytes:size}"
-			       "[, {+freed_bytes:size} of disk freed]");
+			      "{removed:file} removed, {removed_bytes:size}"
+			      "[, {+freed_bytes:size} of disk freed]");
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(kinds); i++) {
 		if (!ofs_job_number(job, kinds[i].key))
 			continue;

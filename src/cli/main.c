@@ -14,7 +14,7 @@
 #include "io/redact_file.h"
 
 /* clang-format off */
-/* In the order in which help lists them. Each has a manual page: docs/man, and its list in meson.build. */
+/* In the order of the help. Each has a manual page in docs/man, which meson.build lists. */
 #define COMMANDS(X) \
 	X(up) X(down) X(put) X(run) X(show) X(slice) X(search) X(list) X(promote) X(archive) \
 	X(export) X(import) \
@@ -95,7 +95,7 @@ static int complete_run(const struct ofs_command *self, int argc, char **argv)
 		ofs_shell_line_read(argv[0], complete_breaks, &line);
 	else
 		ofs_shell_line_copy(argc, argv, &line);
-	if (!freopen("/dev/null", "w", stderr)) /* it would go to the middle of the line */
+	if (!freopen("/dev/null", "w", stderr)) /* messages would go into the middle of the line */
 		return OFS_EXIT_FAILURE;
 	ofs_complete(commands, OFS_ARRAY_SIZE(commands), &candidates);
 	printf(":%s\n", candidates.rest);
@@ -106,11 +106,11 @@ const struct ofs_command ofs_cmd_complete = {
 	.name = "complete",
 	.synopsis = "[--line | --bash BREAKS] -- WORD...",
 	.summary = "For shells: tells what the last word of a command line can become",
-	.help = "WORD... begins with the name of the program: offload or offloadfs. Each line is a\n"
-		"word and, after a tab, what it is; one that ends with '/', '=', ':' or ',' is to be\n"
-		"gone on with. The last line is ':' and what a shell is to offer where there is none:\n"
-		"'files', 'dirs', 'command N' (what begins with the Nth word, counted from 0), or\n"
-		"nothing.\n",
+	.help = "WORD... begins with the name of the program, offload or offloadfs. Each\n"
+		"line is a candidate and, after a tab, its description; one that ends with '/',\n"
+		"'=', ':' or ',' is to be continued. The last line is ':' and what the shell is\n"
+		"to offer if there is none: 'files', 'dirs', 'command N' (it starts at word N,\n"
+		"counted from 0), or nothing.\n",
 	.options = complete_options,
 	.operands = OFS_OPERANDS_ANY,
 	.missing = "give the words, or the line",
@@ -120,7 +120,7 @@ const struct ofs_command ofs_cmd_complete = {
 	.run = complete_run,
 };
 
-/* A file that is opened must never get the number of a standard descriptor. */
+/* Makes sure that a file that is opened never gets the number of a standard descriptor. */
 static int fill_standard_descriptors(void)
 {
 	int fd;
@@ -134,7 +134,7 @@ static int fill_standard_descriptors(void)
 	return 0;
 }
 
-/* How long the tree may take to answer a call: OFFLOAD_TIMEOUT. -1, or an exit code. */
+/* Sets the time that the tree may take for a call (OFFLOAD_TIMEOUT). -1, or an exit code. */
 static int set_patience(void)
 {
 	static const struct ofs_quantity seconds = { .unit = OFS_UNIT_S, .min = 1, .max = 3600 };
@@ -154,7 +154,7 @@ static int finish_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
-	if (errno == EPIPE) /* whoever read had enough */
+	if (errno == EPIPE) /* the reader had enough */
 		return code;
 	ofs_report("cannot write the output: %s", strerror(errno));
 	return code ? code : OFS_EXIT_FAILURE;
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 	ofs_exposure_end();
 	if (fill_standard_descriptors() < 0)
 		return OFS_EXIT_FAILURE;
-	/* A caller may have left it ignored; then a child's exit status would be lost. */
+	/* A caller may have left SIGCHLD ignored, which would lose the exit status of a child. */
 	signal(SIGCHLD, SIG_DFL);
 	if (!name)
 		return ofs_report_usage("no command given");

@@ -6,11 +6,11 @@
 
 #include "base/clock.h"
 
-#define PROGRESS_WIDTH 80 /* of a terminal that does not tell */
+#define PROGRESS_WIDTH 80 /* of a terminal that does not report it */
 #define PROGRESS_BAR_MAX 40
-#define PROGRESS_RATE_AFTER (OFS_NS_PER_S / 4) /* before that it is anybody's guess */
+#define PROGRESS_RATE_AFTER (OFS_NS_PER_S / 4) /* an earlier rate would be a guess */
 
-/* "  120.3 MB/s  ETA 1:02", "  3500 files/s  ETA 0:01"; "" when it cannot be told yet. */
+/* Writes "  120.3 MB/s  ETA 1:02" or "  3500 files/s  ETA 0:01", or "" if it is not known yet. */
 static void progress_rate(const struct ofs_progress *p, uint64_t done, uint64_t total, char *ret,
 			  size_t size)
 {
@@ -39,7 +39,7 @@ void ofs_progress_begin(struct ofs_progress *p, const char *doing, const char *u
 	*p = (struct ofs_progress){ doing, unit, ofs_clock_monotonic(), false };
 }
 
-/* One line, redrawn in place. */
+/* Draws one line, over the last one. */
 void ofs_progress_draw(struct ofs_progress *p, uint64_t done, uint64_t total)
 {
 	unsigned int percent;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line on standard error that shows how far long work is, if that is a terminal. */
+/* A line on standard error that shows the progress of long work, if that is a terminal. */
 #pragma once
 
 #include "base/util.h"
@@ -11,10 +11,10 @@ struct ofs_progress {
 	bool drawn; /* the line is on the terminal */
 };
 
-/* The work begins now; strings are borrowed. */
+/* Starts the line of work that begins now. Strings are borrowed. */
 void ofs_progress_begin(struct ofs_progress *p, const char *doing, const char *unit);
 
 void ofs_progress_draw(struct ofs_progress *p, uint64_t done, uint64_t total);
 
-/* Before anything else is printed, and at the end. */
+/* Clears the line: before anything else is printed, and at the end. */
 void ofs_progress_clear(struct ofs_progress *p);

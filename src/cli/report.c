@@ -9,7 +9,7 @@
 
 /* ---- messages */
 
-/* Of a message that is shown. */
+/* Longest message that is shown, in bytes. */
 #define LINE_MAX_LEN 2047
 
 static const char *report_command;

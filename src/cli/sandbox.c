@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three processes:
+ * Runs a command in a sandbox. There are three processes:
  *
- *   supervisor   this program, outside: passes on signals, stops and ends as the command does
+ *   supervisor   this program, outside: passes on signals; stops and ends as the command does
  *   init         process 1 inside: reaps, and hands the command what the supervisor sends it
  *   command
  *
- * The order in which init comes inside:
+ * The order in which init enters the sandbox:
  *
- *   1. a user namespace, which gives it the right to mount; a mount namespace, of which nothing comes
- *      in from outside any more; PID and IPC namespaces.
- *   2. the covers (cover.h).
- *   3. a second user and mount namespace. Mounts that come into a namespace from one of more rights
- *      are locked: they can be taken away together, never one by one, so that nobody gets at what
- *      lies below, whatever namespaces he makes. In the first one the covers could be unmounted by
- *      whoever had its capabilities.
- *   4. no capability is left and none can be had (bounding set, no_new_privs), so that neither root
+ *   1. A user namespace, which gives it the right to mount; a mount namespace that later mounts
+ *      outside no longer reach; PID and IPC namespaces.
+ *   2. The covers (cover.h).
+ *   3. A second user and mount namespace. Mounts that enter a namespace from a more privileged one
+ *      are locked: they can be removed together, but never one by one, so nobody gets at what lies
+ *      below, whatever namespaces they make. In the first namespace, whoever had its capabilities
+ *      could unmount the covers.
+ *   4. No capability is left, and none can be gained (bounding set, no_new_privs), so neither root
  *      nor a setuid program can undo anything.
- *   5. the current directory, by its path: as a descriptor it would lead below the covers. All other
- *      descriptors were closed, since they would, too.
+ *   5. The current directory, by its path: as a descriptor it would lead below the covers. So would
+ *      all other descriptors, which are therefore closed.
  */
 #include "cli/sandbox.h"
 
@@ -61,13 +61,13 @@ struct sandbox {
 	gid_t gid;
 	sigset_t mask; /* of the command */
 	/*
-	 * The command shares the supervisor's process group, as the terminal's job control needs it.
-	 * Without a terminal it has a group of its own, so that signals to the group stay inside.
+	 * The command shares the supervisor's process group, as job control of a terminal requires.
+	 * Without a terminal it has its own, so that signals to the group stay inside.
 	 */
 	bool terminal;
 };
 
-/* ---- why there is none */
+/* ---- reasons for refusal */
 
 static int read_number(const char *path, int missing)
 {
@@ -76,7 +76,7 @@ static int read_number(const char *path, int missing)
 	return ofs_io_read_file(AT_FDCWD, path, 64, &text) < 0 ? missing : atoi(ofs_buf_str(&text));
 }
 
-/* The reason, as far as settings tell it, for -errno `r` of a call that makes a namespace. */
+/* Sets the reason, if settings tell it, why a call that makes a namespace failed with `r`. */
 static int refused(int r, const char *what, struct ofs_error *err)
 {
 	const char *why = "this container or its seccomp filter forbids it; give the agent a "
@@ -92,13 +92,13 @@ static int refused(int r, const char *what, struct ofs_error *err)
 		why = "AppArmor restricts user namespaces; as root: sysctl "
 		      "kernel.apparmor_restrict_unprivileged_userns=0";
 	else if (r == -EROFS)
-		why = "root's are not made within another: run it as a user";
+		why = "root cannot make one inside another: run it as a user";
 	else if (r != -EPERM && r != -EACCES)
 		why = strerror(-r);
 	return ofs_error_set(err, -r, "cannot %s: %s", what, why);
 }
 
-/* ---- init comes inside */
+/* ---- init enters the sandbox */
 
 static int write_own(const char *path, const char *text)
 {
@@ -108,9 +108,9 @@ static int write_own(const char *path, const char *text)
 }
 
 /*
- * In a user namespace that was just made: the caller is himself, and nobody else is there. The
- * kernel allows it to those who give up changing their groups. FUSE compares the numbers below,
- * which stay as they are.
+ * Maps the caller to itself, and nobody else, in a new user namespace. The kernel allows that to
+ * processes that give up changing their groups. FUSE compares the numbers outside, which stay the
+ * same.
  */
 static int map_self(const struct sandbox *b)
 {
@@ -141,7 +141,7 @@ static int enter(const struct sandbox *b, struct ofs_error *err)
 	struct ofs_cover cover = b->s->cover;
 	int r;
 
-	/* Our files in /proc are root's otherwise. There is nothing in memory that is secret. */
+	/* Otherwise root would own our files in /proc. Nothing in memory is secret. */
 	prctl(PR_SET_DUMPABLE, 1);
 	r = map_self(b);
 	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -175,7 +175,7 @@ static int enter(const struct sandbox *b, struct ofs_error *err)
 
 static void tell(const struct report *report)
 {
-	/* The supervisor has gone: so do we, by the signal that then comes. */
+	/* The supervisor has gone. We go, too, by the signal that follows. */
 	if (write(REPORT_FD, report, sizeof(*report)) < 0)
 		errno = 0;
 }
@@ -199,7 +199,7 @@ __attribute__((noreturn)) static void be_command(const struct sandbox *b, int an
 	_exit(write(answer, &error, sizeof(error)) < 0 ? 126 : 127);
 }
 
-/* Starts the command. Returns its number, or the -errno of the exec that failed. */
+/* Starts the command. Returns its PID, or the -errno of the exec that failed. */
 static pid_t start(const struct sandbox *b)
 {
 	int answer[2], error;
@@ -217,7 +217,7 @@ static pid_t start(const struct sandbox *b)
 	return pid;
 }
 
-/* Whoever reads our output to its end, or writes our input, is to see when the command closes it. */
+/* Whoever reads our output or writes our input must see when the command closes it. */
 static void let_go_of_standard(void)
 {
 	OFS_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -226,7 +226,7 @@ static void let_go_of_standard(void)
 		dup2(null, i);
 }
 
-/* Reaps all that have ended. Ends with the command, and the kernel then ends the others. */
+/* Reaps all that have ended. If the command has, ends init, and the kernel then ends the others. */
 static void reap(pid_t command)
 {
 	struct report report = { .kind = REPORT_STOPPED };
@@ -244,8 +244,8 @@ static void reap(pid_t command)
 }
 
 /*
- * Signals from outside are the supervisor's; the terminal sends the command its own, and those from
- * inside are for process 1, which ignores them.
+ * Passes on signals from outside, which the supervisor sent. The terminal sends its own signals to
+ * the command. Signals from inside are meant for process 1, which ignores them.
  */
 static void pass_on(pid_t command, const siginfo_t *info)
 {
@@ -276,12 +276,12 @@ __attribute__((noreturn)) static void be_init(const struct sandbox *b, int to_su
 	tell(&report);
 	if (command < 0)
 		_exit(EXIT_FAILURE);
-	setpgid(0, 0); /* signals to the supervisor's group are passed on by it */
+	setpgid(0, 0); /* the supervisor passes on signals to its group */
 	let_go_of_standard();
-	/* Only now: a change of rights takes it back. The supervisor may have gone before. */
+	/* Set late, because a change of credentials clears it. The supervisor may be gone. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (poll(&(struct pollfd){ .fd = REPORT_FD }, 1, 0) > 0)
-		_exit(EXIT_SUCCESS); /* nobody is left to be told */
+		_exit(EXIT_SUCCESS); /* nobody is left to report to */
 	for (;;) {
 		int number = sigwaitinfo(&all, &info);
 
@@ -298,7 +298,7 @@ struct supervisor {
 	pid_t init;
 	int reports, signals;
 	int terminal; /* -1: there is none */
-	bool in_front; /* of the terminal, when it began */
+	bool in_front; /* our group had the terminal at the start */
 };
 
 /* A shell inside may have taken the terminal, and cannot name the group that had it before. */
@@ -308,7 +308,7 @@ static void take_terminal_back(const struct supervisor *v)
 		tcsetpgrp(v->terminal, getpgrp()); /* SIGTTOU is blocked */
 }
 
-/* All but those that are ours, or that a fault of ours raises. */
+/* Sets *ret to all signals, except those meant for us or raised by a fault of ours. */
 static void watched_signals(sigset_t *ret)
 {
 	static const int ours[] = { SIGCHLD, SIGSEGV, SIGBUS,  SIGFPE,
@@ -324,12 +324,12 @@ static void pass_signals(const struct supervisor *v)
 	struct signalfd_siginfo info;
 
 	while (read(v->signals, &info, sizeof(info)) == sizeof(info))
-		/* What comes from the terminal has reached the command as well. */
+		/* Signals from the terminal have reached the command as well. */
 		if (v->terminal < 0 || info.ssi_code != SI_KERNEL)
 			kill(v->init, (int)info.ssi_signo);
 }
 
-/* 1: go on, 0: it has ended, or -errno. */
+/* Returns 1 to go on, 0 if it has ended, or -errno. */
 static int take_report(const struct supervisor *v, struct ofs_error *err,
 		       struct ofs_sandbox_end *ret)
 {
@@ -380,7 +380,7 @@ static int supervise(const struct supervisor *v, struct ofs_error *err, struct o
 	}
 	while (waitpid(v->init, &status, 0) < 0 && errno == EINTR)
 		continue;
-	if (ret->status < 0) /* init told nothing: it was killed */
+	if (ret->status < 0) /* init reported nothing: it was killed */
 		ret->status = status;
 	take_terminal_back(v);
 	return r;
@@ -419,7 +419,7 @@ int ofs_sandbox_run(const struct ofs_sandbox *s, struct ofs_error *err, struct o
 		return ofs_error_set(err, errno, "cannot start: %s", strerror(errno));
 	reports = pipe[0];
 	fflush(NULL);
-	/* Not fork() and unshare(), which is for programs that never had a second thread. */
+	/* Not fork() and unshare(), which needs a program that never had a second thread. */
 	v.init = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
 	r = v.init < 0 ? -errno : 0;
 	if (v.init == 0)

@@ -28,7 +28,7 @@ int ofs_settings_check_place(const char *path, const char *workspace, struct ofs
 			     path, real ? real : "");
 }
 
-/* -1: go on; else an exit code. */
+/* Returns -1 to go on, or an exit code. */
 static int ask(void)
 {
 	char line[16];

@@ -14,13 +14,13 @@ static void add_word(struct ofs_shell_line *l, char *word)
 	l->words[l->n] = NULL;
 }
 
-/* A backslash before `c` quotes it. */
+/* Returns true if a backslash before `c` quotes it. */
 static bool is_escapable(char quote, char c)
 {
 	return c && quote != '\'' && (quote != '"' || strchr("$`\"\\\n", c));
 }
 
-/* Reads the word at *text, which then is behind it. */
+/* Reads the word at *text, and moves *text past it. */
 static void read_word(const char **text, const char *breaks, struct ofs_shell_line *l)
 {
 	struct ofs_buf word = OFS_BUF_INIT;
@@ -36,7 +36,7 @@ static void read_word(const char **text, const char *breaks, struct ofs_shell_li
 		} else if (!l->quote && (*p == '\'' || *p == '"')) {
 			l->quote = *p;
 			l->from = word.len;
-		} else if (*p != '\\' || p[1]) { /* one that nothing follows yet */
+		} else if (*p != '\\' || p[1]) { /* not a backslash that nothing follows yet */
 			ofs_buf_append(&word, p, 1);
 			if (!l->quote && breaks && strchr(breaks, *p))
 				l->from = word.len;
@@ -78,7 +78,7 @@ static bool is_plain(char c)
 
 bool ofs_shell_line_print(const struct ofs_shell_line *l, const char *word)
 {
-	/* In double quotes nothing keeps an interactive bash from replacing it. */
+	/* In double quotes, nothing keeps an interactive bash from expanding '!'. */
 	if (l->quote == '"' && strchr(word + l->from, '!'))
 		return false;
 	for (const char *p = word + l->from; *p; p++) {

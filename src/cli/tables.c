@@ -49,7 +49,7 @@ static json_t *daemon_options(const struct ofs_daemon_option *o)
 	return list;
 }
 
-/* The value that a number has by default, or the first of the words. */
+/* Returns the default of a number, or the first of the words. */
 static json_t *default_of(const struct ofs_ini_key *key, bool in_named_section)
 {
 	if (key->type == OFS_INI_WORD)

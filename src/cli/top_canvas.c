@@ -50,7 +50,7 @@ static void spread(const struct ofs_canvas *c, const char *text, struct ofs_buf 
 			cell.c = '?';
 		else if (cell.c >= 0x80)
 			width = ofs_text_is_hidden(cell.c) ? 0 : wcwidth((wchar_t)cell.c);
-		/* The terminal may think otherwise of what the locale does not know. */
+		/* The terminal may know a width where the locale does not. */
 		if (width < 0) {
 			cell.c = '?';
 			width = 1;
@@ -70,7 +70,7 @@ int ofs_canvas_width(const struct ofs_canvas *c, const char *text)
 	return (int)(cells.len / sizeof(struct ofs_cell));
 }
 
-/* Half of a wide character is a blank; one more cell follows those that are not ASCII. */
+/* Half of a wide character becomes a blank. If the last is not ASCII, another cell follows it. */
 static void set(struct ofs_canvas *c, int row, int col, enum ofs_style style,
 		const struct ofs_cell *from, int n)
 {

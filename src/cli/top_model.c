@@ -9,10 +9,10 @@
 #include "base/text.h"
 #include "base/text_form.h"
 
-#define LOG_MAX 500 /* lines that are remembered */
+#define LOG_MAX 500 /* lines kept */
 #define MS_PER_S 1000.0
 
-/* Of which numbers of the status there are rates; of several the sum. */
+/* The numbers of the status that have rates. Of several, the rate of the sum. */
 static const struct rate {
 	const char *name;
 	const char *paths[8];
@@ -103,7 +103,7 @@ double ofs_top_lag(const struct ofs_top_model *m, int64_t now)
 	return until ? (double)OFS_MAX(now - until, (int64_t)0) / (double)OFS_NS_PER_S : -1;
 }
 
-/* How much more that is than it was; -1: not known, or the daemon has begun anew. */
+/* Returns how much the numbers have grown, or -1 if that is unknown or the daemon has restarted. */
 static double growth(const struct rate *rate, const json_t *before, const json_t *now)
 {
 	double sum = 0;
@@ -118,7 +118,7 @@ static double growth(const struct rate *rate, const json_t *before, const json_t
 	return sum;
 }
 
-/* By the daemon's clock: a status that it has kept for a moment is none that is new. */
+/* Takes a status, unless the daemon's clock tells that it is the old one, kept for a moment. */
 static void take_status(struct ofs_top_model *m, json_t *status)
 {
 	double was = ofs_top_number(m, "uptime_ms"), is = number(status, "uptime_ms");
@@ -146,7 +146,7 @@ static void take_status(struct ofs_top_model *m, json_t *status)
 
 /* ---- rows */
 
-/* Sets the agent in whose tree a path is, "a/b", and the task, unless it is known. */
+/* Adds the agent in whose tree a path is, "a/b", and the task, unless the row has it. */
 static void set_whose(json_t *row, const char *path)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf agent = OFS_BUF_INIT;
@@ -191,7 +191,7 @@ static void take_log(struct ofs_top_model *m, json_t *lines)
 		json_array_remove(m->log, 0);
 }
 
-/* A slice as a row; of plain text four bytes are about a token. */
+/* Makes a row of a slice. Four bytes of plain text are about a token. */
 static json_t *slice_row(const json_t *slice)
 {
 	json_int_t bytes = json_integer_value(json_object_get(slice, "bytes"));
@@ -214,7 +214,7 @@ static const char *time_text(const json_t *row)
 	return text ? text : "";
 }
 
-/* The lines of the log and the slices, both in their order, as one list. */
+/* Merges the lines of the log and the slices, each in order, into one list. */
 static void merge_newest(struct ofs_top_model *m)
 {
 	const json_t *slices = json_object_get(m->status, "slices");
@@ -235,7 +235,7 @@ static void merge_newest(struct ofs_top_model *m)
 	m->newest = list;
 }
 
-/* Rows with their names as "name" and what was added a second since `before` as "now". */
+/* Returns rows with "name", and with "now": what each has gained per second since `before`. */
 static json_t *name_rows(json_t *rows, const char *key, const json_t *before, double seconds)
 {
 	json_t *row, *was = json_object(), *list = json_array();

@@ -10,7 +10,7 @@
 
 #define LABEL_COLS 10
 
-/* A row of numbers as it is written. */
+/* A row of numbers being drawn. */
 struct line {
 	struct ofs_canvas *canvas;
 	int row;
@@ -39,7 +39,7 @@ static void words(struct line *l, const char *fmt, ...)
 
 typedef void (*number_fn)(double n, char ret[OFS_TOP_NUMBER_SIZE]);
 
-/* A number in columns of its own, so that nothing moves. */
+/* Puts a number into a field of fixed width, so that nothing moves. */
 static void put(struct line *l, int width, number_fn as_text, double n)
 {
 	char text[OFS_TOP_NUMBER_SIZE];
@@ -184,11 +184,11 @@ static void draw_remote(const struct ofs_top_model *m, struct line *l, int64_t n
 
 typedef void (*line_fn)(const struct ofs_top_model *m, struct line *l, int64_t now);
 
-/* In their order; the first are the last to go where there is no room. */
+/* In order. If room is short, those with the highest ranks are left out first. */
 static const struct {
 	line_fn draw;
-	const char *part; /* of the status; where that is not there, the line is left out */
-	int rank; /* for how little room it is */
+	const char *part; /* of the status; without it, the line is left out */
+	int rank; /* drawn if there are more rows than this */
 } lines[] = {
 	{ draw_requests, "calls", 0 }, { draw_caches, "cache", 4 }, { draw_journal, "journal", 3 },
 	{ draw_sealing, "sealed", 2 }, { draw_storage, "disk", 5 }, { draw_tokens, "tokens", 1 },

@@ -16,11 +16,11 @@
 
 #define STATUS_PATH ".offload/status.json"
 #define GROUPS_PATH ".offload/list/groups:yes"
-#define LOG_BYTES (UINT64_C(64) << 10) /* of the log, the newest, that are read at once */
+#define LOG_BYTES (UINT64_C(64) << 10) /* the newest bytes of the log, read at once */
 #define TOKENS_MAX 24 /* files whose tokens are asked for at once */
 #define ASK_MAX 8192 /* bytes of a question */
 
-/* What is read only now and then, so that it takes no more than a part of all time. */
+/* Limits how often something is read, so that it takes only a part of the time. */
 struct pace {
 	int64_t part, least; /* one part in `part`; nanoseconds between two */
 	int64_t next; /* monotonic */
@@ -31,13 +31,13 @@ struct sampling {
 	int fd;
 	struct ofs_trail trail;
 	bool open;
-	bool shown; /* the store at rest was */
+	bool shown; /* the store, not mounted, was shown */
 	uint64_t agent_dir;
-	uint64_t log_end; /* 0: nothing of the log was read */
+	uint64_t log_end; /* 0: the log has not been read */
 	struct pace groups_pace, ledger_pace;
-	uint64_t content; /* what the groups were made of, as a checksum */
+	uint64_t content; /* checksum of what the groups were made of */
 	json_t *tokens; /* the sums that the rows were made of */
-	json_t *groups; /* that were not shown yet */
+	json_t *groups; /* not shown yet */
 };
 
 /* ---- the child */
@@ -54,7 +54,7 @@ static void set_pace(struct pace *p, int64_t began)
 	p->next = now + OFS_MAX(p->least, (now - began) * p->part);
 }
 
-/* Whoever waits learns that something goes on; ".": it may take long. */
+/* Tells the parent that something goes on. ".": it may take long. */
 static void say(const struct sampling *s, const char *text)
 {
 	for (size_t len = strlen(text); len;) {
@@ -83,7 +83,7 @@ static json_t *number_at(const json_t *json, const char *part, const char *key)
 	return json_object_get(json_object_get(json, part), key);
 }
 
-/* Changes with whatever the groups are made of. */
+/* Returns a checksum that changes with whatever the groups are made of. */
 static uint64_t content_of(const json_t *status)
 {
 	return (uint64_t)json_integer_value(number_at(status, "content", "files")) * 31 +
@@ -91,7 +91,7 @@ static uint64_t content_of(const json_t *status)
 	       (uint64_t)json_integer_value(number_at(status, "disk", "packs")) * 41;
 }
 
-/* All groups; NULL: not to be had. The tree answers in parts where there is a lot. */
+/* Returns all groups, or NULL. The tree answers in parts if there is a lot. */
 static json_t *read_groups(const struct sampling *s)
 {
 	json_t *list = json_array(), *head = NULL, *line;
@@ -142,7 +142,7 @@ static json_t *rows_by(const char *ledger, enum ofs_savings_column column)
 	return rows;
 }
 
-/* Tasks and agents, when one of their sums is another. */
+/* Adds tasks and agents if one of their sums has changed. */
 static void add_rows(struct sampling *s, const json_t *status, json_t *to)
 {
 	json_t *tokens = json_object_get(status, "tokens");
@@ -159,7 +159,7 @@ static void add_rows(struct sampling *s, const json_t *status, json_t *to)
 	set_pace(&s->ledger_pace, began);
 }
 
-/* The newest files are few enough to be asked for what the log does not have. */
+/* Adds the tokens of the newest files, which the log lacks. These are few enough to ask for. */
 static void add_tokens(const struct sampling *s, json_t *lines)
 {
 	size_t n = json_array_size(lines), most = TOKENS_MAX;
@@ -178,7 +178,7 @@ static void add_tokens(const struct sampling *s, json_t *lines)
 	}
 }
 
-/* What was added to the log; of a long one its end. */
+/* Returns what was added to the log, or the end of that if it is long. */
 static json_t *read_log(struct sampling *s)
 {
 	uint64_t end = s->trail.end, from = OFS_MAX(s->log_end, s->trail.start);
@@ -285,7 +285,7 @@ static void answer(struct sampling *s, const char *question)
 		ofs_buf_append_str(&text, "{\"error\":\"the tree tells what is not text\"}");
 	ofs_buf_append_str(&text, "\n");
 	say(s, ofs_buf_str(&text));
-	/* A store at rest is held for no longer than it takes to read this. */
+	/* Hold a store that is not mounted no longer than it takes to read this. */
 	if (!s->trail.access.target.mounted)
 		let_go(s);
 	else if (json_object_get(all, "status"))
@@ -304,7 +304,7 @@ static void serve(const struct ofs_target_options *options, int fd)
 	char question[ASK_MAX + 1];
 	ssize_t n;
 
-	/* There is never more than one. */
+	/* There is never more than one question. */
 	while ((n = recv(fd, question, ASK_MAX, 0)) > 0) {
 		question[n] = '\0';
 		answer(&s, question);
@@ -323,7 +323,7 @@ static void become_child(const struct ofs_target_options *options, int fd, pid_t
 	dup2(fd, kept);
 	fcntl(kept, F_SETFD, FD_CLOEXEC);
 	close_range((unsigned int)kept + 1, ~0U, 0);
-	/* Whoever is stopped or interrupted at the terminal is the parent. */
+	/* The terminal must stop and interrupt only the parent. */
 	setpgid(0, 0);
 	if (getppid() == parent)
 		serve(options, kept);
@@ -354,7 +354,7 @@ void ofs_top_sampler_stop(struct ofs_top_sampler *s)
 {
 	if (s->pid > 0) {
 		kill(s->pid, SIGKILL);
-		/* Its death is not waited for: it may be where no signal reaches it. */
+		/* Do not wait for its death: it may be where no signal reaches it. */
 		waitpid(s->pid, NULL, WNOHANG);
 	}
 	ofs_cleanup_close(&s->fd);
@@ -376,7 +376,7 @@ int ofs_top_sampler_ask(struct ofs_top_sampler *s, const char *what)
 	return 0;
 }
 
-/* The first whole line of what was said; NULL: there is none. */
+/* Returns the first answer among the whole lines received, or NULL. */
 static json_t *next_answer(struct ofs_top_sampler *s)
 {
 	const char *text = ofs_buf_str(&s->in), *eol = strchr(text, '\n');

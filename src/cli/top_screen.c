@@ -47,13 +47,13 @@ uint32_t ofs_screen_key(void)
 #include "base/text.h"
 #include "cli/top_view.h"
 
-#define ESCAPE_MS 50 /* a key that begins so has come by then */
+#define ESCAPE_MS 50 /* the rest of an escape sequence has arrived by then */
 
 static SCREEN *screen;
 static attr_t attributes[OFS_STYLES];
 static short pairs[OFS_STYLES];
 
-/* It can be drawn on. */
+/* Returns true if the terminal can be drawn on. */
 static bool can_draw(const char *term)
 {
 	int found;
@@ -119,7 +119,7 @@ int ofs_screen_open(struct ofs_error *err)
 				     "text");
 	if (!term || !*term || !can_draw(term))
 		return refuse(err, term);
-	/* Of the rest of the program nothing depends on the locale. */
+	/* Nothing else in the program depends on the locale. */
 	setlocale(LC_CTYPE, "");
 	screen = newterm(term, stdout, stdin);
 	if (!screen)

@@ -6,20 +6,20 @@
 
 #include "cli/top_canvas.h"
 
-/* Takes the terminal over. -errno with `err` set, and the terminal as it was. */
+/* Takes over the terminal. Returns 0, or -errno with `err` set and the terminal unchanged. */
 int ofs_screen_open(struct ofs_error *err);
 
-/* Gives it back as it was; it need not be open. */
+/* Restores the terminal, if it is open. */
 void ofs_screen_close(void);
 
-/* The terminal may have another size. */
+/* Adapts to the size of the terminal, which may have changed. */
 void ofs_screen_resize(void);
 
-/* A blank canvas of its size, for ofs_canvas_finish(). */
+/* Returns a blank canvas of the terminal's size, for ofs_canvas_finish(). */
 void ofs_screen_canvas(struct ofs_canvas *ret);
 
-/* Shows it; of what is there already nothing is sent. */
+/* Shows the canvas. Only what has changed is sent. */
 void ofs_screen_show(const struct ofs_canvas *c);
 
-/* The next key, as of enum ofs_top_key; OFS_KEY_NONE: none waits. */
+/* Returns the next key, as in enum ofs_top_key, or OFS_KEY_NONE. */
 uint32_t ofs_screen_key(void);

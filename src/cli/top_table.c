@@ -10,7 +10,7 @@
 
 enum form {
 	FORM_TEXT,
-	FORM_PATH, /* with the slice, as wide as there is room; also a name */
+	FORM_PATH, /* with the slice; as wide as there is room; also for a name */
 	FORM_COUNT,
 	FORM_RATE,
 	FORM_SIZE,
@@ -21,16 +21,16 @@ struct column {
 	const char *head, *key;
 	enum form form;
 	int width; /* 0: what the others leave */
-	bool optional; /* it is not shown where no row has anything in it */
+	bool optional; /* left out if it is empty in all rows */
 };
 
 #define COLUMNS_MAX 8
-#define NARROW 64 /* a screen on which optional columns would leave no room */
+#define NARROW 64 /* narrower screens have no room for optional columns */
 
 static const struct pane {
 	const char *name;
 	int sort; /* at first */
-	struct column columns[COLUMNS_MAX]; /* up to one without a head */
+	struct column columns[COLUMNS_MAX]; /* ends with one without a head */
 } panes[OFS_PANES] = {
 	[OFS_PANE_NEWEST] = { "Newest",
 			      0,
@@ -205,7 +205,7 @@ struct ranked {
 	bool reverse;
 };
 
-/* Names from A on, numbers and times from the greatest. */
+/* Names sort from A, numbers and times from the greatest. */
 static int compare(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
@@ -249,7 +249,7 @@ json_t *ofs_top_table_rows(const struct ofs_top_model *m, enum ofs_top_pane pane
 
 /* ---- drawing */
 
-/* The widths of the columns; 0: it is left out. */
+/* Computes the widths of the columns; 0: left out. */
 static void lay_out(const struct pane *p, const json_t *all, int cols, int ret[COLUMNS_MAX])
 {
 	int left = cols, wide = 0;
@@ -304,7 +304,7 @@ static void draw_cell(const struct column *column, const char *text, enum ofs_st
 		ofs_canvas_put_right(c, row, col, width, style, text);
 }
 
-/* One row of the table; NULL: its head. */
+/* Draws a row of the table, or its head for NULL. */
 static void draw_row(const struct pane *p, const int width[COLUMNS_MAX], const json_t *row,
 		     int64_t now, enum ofs_style style, struct ofs_canvas *c, int at)
 {

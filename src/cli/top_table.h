@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of `offload top`: which rows are shown, in which order and columns. */
+/* The tables of `offload top`: which rows they show, in which order and columns. */
 #pragma once
 
 #include "cli/top_canvas.h"
@@ -13,39 +13,39 @@ enum ofs_top_pane {
 };
 
 struct ofs_top_table {
-	int sort; /* the place of a column */
-	bool reverse; /* the other way than the column has it */
-	int chosen, first; /* rows: that keys are about, at the top */
+	int sort; /* index of a column */
+	bool reverse; /* against the order of that column */
+	int chosen, first; /* rows: the one that keys act on; the top one */
 };
 
-/* What a table is called: "Newest". */
+/* Returns the name of a table, "Newest". */
 const char *ofs_top_table_name(enum ofs_top_pane pane);
-/* The table as it is at first. */
+/* Returns the initial state of a table. */
 struct ofs_top_table ofs_top_table_begin(enum ofs_top_pane pane);
 int ofs_top_table_columns(enum ofs_top_pane pane);
-/* What the column of the order is called. */
+/* Returns the name of the column that the table is sorted by. */
 const char *ofs_top_table_order(const struct ofs_top_table *t, enum ofs_top_pane pane);
 
-/* All rows of the pane; borrowed; NULL: none. */
+/* Returns all rows of the pane, borrowed, or NULL. */
 const json_t *ofs_top_table_all(const struct ofs_top_model *m, enum ofs_top_pane pane);
 
-/* An array, owned, of the rows that have `filter` ("": all) in a text of theirs, in order. */
+/* Returns an owned array of the rows that have `filter` in a text of theirs ("": all), sorted. */
 json_t *ofs_top_table_rows(const struct ofs_top_model *m, enum ofs_top_pane pane,
 			   const struct ofs_top_table *t, const char *filter);
 
 /*
- * Draws the head and up to n - 1 of `rows`, from t->first on; `all` tells which columns there are.
- * `now`: the wall clock. The chosen row is marked, unless `t->chosen` is -1.
+ * Draws the head and up to n - 1 of `rows`, from t->first on. `all` decides which columns are
+ * shown. `now`: the wall clock. The chosen row is marked, unless `t->chosen` is -1.
  */
 void ofs_top_table_draw(const struct ofs_top_table *t, enum ofs_top_pane pane, const json_t *all,
 			const json_t *rows, int64_t now, struct ofs_canvas *c, int row, int n);
 
 #define OFS_TOP_NUMBER_SIZE 32
 
-/* Numbers as short texts. Negative: "-". */
+/* Format numbers as short texts. Negative: "-". */
 void ofs_top_count(double n, char ret[OFS_TOP_NUMBER_SIZE]); /* "812", "48,213", "1.2M" */
 void ofs_top_rate_text(double n, char ret[OFS_TOP_NUMBER_SIZE]); /* "0.3", "12", "48,213" */
 void ofs_top_size(double n, char ret[OFS_TOP_NUMBER_SIZE]); /* "812 B", "4.2 KB" */
 void ofs_top_age(double seconds, char ret[OFS_TOP_NUMBER_SIZE]); /* "3s", "41m", "5h", "12d" */
-/* "98.2%"; "-": there is nothing to divide by. */
+/* "98.2%"; "-" if there is nothing to divide by. */
 void ofs_top_share(double part, double whole, char ret[OFS_TOP_NUMBER_SIZE]);

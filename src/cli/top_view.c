@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "cli/top_numbers.h"
 
-#define ROWS_MIN 4 /* below that nothing is shown */
+#define ROWS_MIN 4 /* with fewer, nothing is shown */
 #define COLS_MIN 30
-#define TABLE_MIN 5 /* rows that a table is to have before there are all numbers */
+#define TABLE_MIN 5 /* rows of a table, before it gives way to more numbers */
 
 static const char help[] =
 	"q              leave\n"
@@ -47,7 +47,7 @@ void ofs_top_view_show(struct ofs_top_view *v, const char *name, const char *tex
 {
 	char *copy = ofs_strdup(text), *name_copy = ofs_strdup(name);
 
-	/* They may be what is shown now. */
+	/* The arguments may be what is shown now, so they are copied first. */
 	ofs_top_view_finish(v);
 	v->text = copy;
 	v->text_name = name_copy;
@@ -145,7 +145,7 @@ static void draw_foot(const struct ofs_top_view *v, const struct ofs_top_model *
 	ofs_canvas_fill(c, c->rows - 1, style);
 }
 
-/* Lines of a text from `row` on; how far it can be scrolled is known then. */
+/* Draws lines of a text from `row` on. Also limits how far it is scrolled. */
 static void draw_text(struct ofs_top_view *v, const char *name, const char *text,
 		      struct ofs_canvas *c, int row)
 {
@@ -300,7 +300,7 @@ static void change_interval(struct ofs_top_view *v, bool longer)
 	v->interval = steps[i];
 }
 
-/* Enter: a file is looked into, a task or an agent becomes the filter. */
+/* Enter: shows the summary of a file, or filters by a task or an agent. */
 static enum ofs_top_act enter(struct ofs_top_view *v, const struct ofs_top_model *m,
 			      const char **ret_path)
 {

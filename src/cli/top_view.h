@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The screen of `offload top`: what it shows of a model, and what keys do to that. */
+/* The screen of `offload top`: what it shows of a model, and what keys do to it. */
 #pragma once
 
 #include "cli/top_table.h"
 
-/* Keys beside characters. */
+/* Keys that are not characters. */
 enum ofs_top_key {
 	OFS_KEY_NONE = 0,
 	OFS_KEY_ENTER = '\n',
 	OFS_KEY_ESCAPE = 0x1b,
 	OFS_KEY_RUBOUT = 0x7f,
 	OFS_KEY_TAB = '\t',
-	OFS_KEY_OTHER = 0x110000, /* not of Unicode from here on */
+	OFS_KEY_OTHER = 0x110000, /* from here on beyond Unicode */
 	OFS_KEY_BACKTAB,
 	OFS_KEY_UP,
 	OFS_KEY_DOWN,
@@ -27,25 +27,25 @@ struct ofs_top_view {
 	enum ofs_top_pane pane;
 	struct ofs_top_table tables[OFS_PANES];
 	char filter[128]; /* UTF-8 */
-	bool typing; /* it */
+	bool typing; /* the filter is being typed */
 	bool paused;
 	bool helping;
 	unsigned int interval; /* seconds */
 	char *text; /* shown over the table; NULL: none */
-	char *text_name; /* of what */
-	int scroll; /* its lines above the first that is shown */
+	char *text_name; /* its heading */
+	int scroll; /* lines above the first that is shown */
 	int silent; /* seconds without an answer; 0: there is one */
-	int rows; /* that the table or the text had room for */
+	int rows; /* room of the table or the text, when last drawn */
 };
 
 void ofs_top_view_init(struct ofs_top_view *v, unsigned int interval);
 void ofs_top_view_finish(struct ofs_top_view *v);
 
-/* Draws all of it; `now`: the wall clock. Rows that were chosen and are gone are let go. */
+/* Draws everything; `now`: the wall clock. If the chosen row is gone, another one is chosen. */
 void ofs_top_view_draw(struct ofs_top_view *v, const struct ofs_top_model *m, int64_t now,
 		       struct ofs_canvas *c);
 
-/* Draws, for a text, the numbers and then each table with up to `rows` rows. Returns the end. */
+/* Draws the numbers, then each table with up to `rows` rows, as text. Returns the row after. */
 int ofs_top_view_draw_once(const struct ofs_top_model *m, unsigned int interval, int rows,
 			   int64_t now, struct ofs_canvas *c);
 
@@ -53,12 +53,12 @@ enum ofs_top_act {
 	OFS_TOP_STAY,
 	OFS_TOP_QUIT,
 	OFS_TOP_RESUME, /* a sample is wanted now */
-	OFS_TOP_OPEN, /* the summary of a file */
+	OFS_TOP_OPEN, /* the summary of a file is wanted */
 };
 
-/* A key was pressed. `ret_path` is set to the file with OFS_TOP_OPEN; borrowed from the model. */
+/* Handles a key. With OFS_TOP_OPEN, *ret_path is the file, borrowed from the model. */
 enum ofs_top_act ofs_top_view_key(struct ofs_top_view *v, const struct ofs_top_model *m,
 				  uint32_t key, const char **ret_path);
 
-/* Shows a text of several lines over the table; both are copied. */
+/* Shows a text of several lines over the table. Both strings are copied. */
 void ofs_top_view_show(struct ofs_top_view *v, const char *name, const char *text);

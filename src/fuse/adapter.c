@@ -8,7 +8,7 @@
 #include "fuse/notify.h"
 #include "fuse/relist.h"
 
-/* The kernel may cache an answer until it is notified. */
+/* How long the kernel may cache an answer: until a notification drops it. */
 #define FOREVER (365.0 * 86400)
 #define REQUEST_MAX (1u << 20)
 
@@ -25,8 +25,8 @@ static bool is_uring(fuse_req_t req)
 /*
  * Called before a request does anything else. When the session ends, libfuse cancels the threads of
  * its rings wherever they are (fuse_session_destruct_uring() in 3.18), which would leave locks held
- * for ever; it wakes them up as well, so cancellation is not needed. For its other threads libfuse
- * disables cancellation itself.
+ * for ever. It also wakes them up, so cancellation is not needed. libfuse itself disables
+ * cancellation in its other threads.
  */
 static struct ofs_serving *serving_of(fuse_req_t req)
 {
@@ -35,7 +35,7 @@ static struct ofs_serving *serving_of(fuse_req_t req)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	if (!s->over_uring && is_uring(req))
 		s->over_uring = true;
-	/* Over the classic transport it was measured to gain nothing (docs/PERFORMANCE.md). */
+	/* Measured to gain nothing over the classic transport (docs/PERFORMANCE.md). */
 	if (s->over_uring)
 		ofs_awake_note(s->awake);
 	return s;
@@ -52,7 +52,7 @@ static ofs_node node_of(fuse_req_t req, fuse_ino_t ino)
 	return ofs_tree_shown_node(tree_of(req), ino);
 }
 
-/* True if another thread may answer a slow request, so that this one can go on. */
+/* True if another thread may answer a slow request while this one goes on. */
 static bool may_defer(fuse_req_t req)
 {
 	return FUSE_REPLIES_BY_OTHERS && is_uring(req);
@@ -89,10 +89,10 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_PARALLEL_DIROPS,
 		FUSE_CAP_CACHE_SYMLINKS,
 		FUSE_CAP_EXPLICIT_INVAL_DATA,
-		/* A handle of a file (name_to_handle_at) stays good when the kernel forgets it. */
+		/* File handles (name_to_handle_at) stay valid when the kernel forgets the node. */
 		FUSE_CAP_EXPORT_SUPPORT,
 #ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
-		/* Without it every write asks for security.capability first. */
+		/* Without it, every write asks for security.capability first. */
 		FUSE_CAP_HANDLE_KILLPRIV_V2,
 #endif
 	};
@@ -100,9 +100,9 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_READDIRPLUS_AUTO,
 		FUSE_CAP_ATOMIC_O_TRUNC,
 		FUSE_CAP_AUTO_INVAL_DATA,
-		/* After an asynchronous direct write the kernel leaves what was read meanwhile. */
+		/* The page cache would keep what is read during an asynchronous direct write. */
 		FUSE_CAP_ASYNC_DIO,
-		/* Content is safe once write() returns: it must not wait in the kernel. */
+		/* Content is safe once write() returns, so it must not wait in the kernel. */
 		FUSE_CAP_WRITEBACK_CACHE,
 	};
 	(void)userdata;
@@ -144,7 +144,7 @@ static void reply_entry(fuse_req_t req, int r, const struct ofs_entry *entry)
 		return;
 	}
 	entry_param(t, entry, &e);
-	/* The kernel went away before it could take the reference. */
+	/* The reply did not arrive, so the kernel took no reference. */
 	if (fuse_reply_entry(req, &e) == -ENOENT)
 		ofs_tree_forget(t, entry->node, 1);
 }
@@ -172,7 +172,7 @@ static void reply_bytes(fuse_req_t req, ssize_t n, const char *buf)
 
 #define GROUPS_MAX 65536 /* of one process */
 
-/* True if the caller has this supplementary group, which libfuse looks up in /proc. */
+/* Returns true if the caller has this supplementary group, which libfuse looks up in /proc. */
 static bool in_group(void *arg, gid_t gid)
 {
 	fuse_req_t req = arg;
@@ -188,7 +188,7 @@ static bool in_group(void *arg, gid_t gid)
 	return i < n;
 }
 
-/* The caller as the subject of checks. */
+/* The caller's credentials for permission checks, with supplementary groups. */
 static struct ofs_cred caller_of(fuse_req_t req)
 {
 	struct ofs_cred cred = cred_of(req);
@@ -228,7 +228,7 @@ static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		serve_lookup(s->tree, &work);
 		return;
 	}
-	/* Over the classic transport the name lasts no longer than this call. */
+	/* Over the classic transport `name` is valid only during this call. */
 	work.serve = serve_search;
 	work.name = ofs_strdup(name);
 	if (!ofs_worker_add(s->searches, s->tree, &work))
@@ -244,8 +244,8 @@ static void on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 		ofs_tree_forget(s->tree, node_of(req, list[i].ino), list[i].nlookup);
 	fuse_reply_none(req);
 	/*
-	 * Over io_uring this thread serves nothing else. A waiting thread is woken up for each
-	 * forget; after a nap it gets those that have arrived in bulk.
+	 * Over io_uring this thread only serves forgets. It would be woken up for each of them;
+	 * after a nap it receives those that have arrived in bulk.
 	 */
 	if (s->over_uring)
 		nanosleep(&nap, NULL);
@@ -340,8 +340,8 @@ static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int vali
 		   (valid & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW) ? OFS_SET_ATIME : 0) |
 		   (valid & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW) ? OFS_SET_MTIME : 0);
 	/*
-	 * An empty change is chown(-1, -1), or precedes a write by a user who may not keep these
-	 * bits.
+	 * The kernel sends an empty change for chown(-1, -1), and before a write by a user who may
+	 * not keep the set-ID bits.
 	 */
 	if (valid & SET_KILL_PRIV || !attr.set)
 		r = kill_priv(tree_of(req), node_of(req, ino), &attr);
@@ -363,7 +363,7 @@ static void on_readlink(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_readlink(req, target);
 }
 
-/* Serves a request that needs room in the journal: by another thread if it would have to wait. */
+/* Serves a request that needs room in the journal; another thread does if it would wait. */
 static void serve_or_defer(const struct ofs_work *work)
 {
 	struct ofs_serving *s = serving_of(work->req);
@@ -451,8 +451,8 @@ static void on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 }
 
 /*
- * ENOSYS tells the kernel never to ask again. Without this handler an older libfuse would answer
- * every single open with success.
+ * ENOSYS tells the kernel never to ask again. An older libfuse without this handler would answer
+ * each open with success, and the kernel would keep asking.
  */
 static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -461,7 +461,7 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, ENOSYS);
 }
 
-/* The buffer from which the kernel takes a reply of `size` bytes without a copy, or NULL. */
+/* Returns a buffer from which the kernel takes `size` bytes without a copy, or NULL. */
 static char *payload_of(fuse_req_t req, size_t size)
 {
 #if HAVE_FUSE_REQ_GET_PAYLOAD
@@ -534,7 +534,7 @@ static void on_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
 		fuse_reply_lseek(req, r);
 }
 
-/* The reply has 32 bits. */
+/* The reply has only 32 bits for the length. */
 static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 			       struct fuse_file_info *from_fi, fuse_ino_t to, off_t to_off,
 			       struct fuse_file_info *to_fi, size_t len, int flags)
@@ -592,7 +592,7 @@ static int add_entry(void *arg, const char *name, const struct ofs_entry *entry,
 		struct fuse_entry_param e;
 
 		entry_param(t, entry, &e);
-		/* "." and ".." carry no reference. */
+		/* The kernel takes no reference to "." and "..". */
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 			e.ino = 0;
 		need = fuse_add_direntry_plus(l->req, at, room, name, &e, (off_t)next);
@@ -619,7 +619,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 	r = buf ? ofs_tree_readdir(t, l.dir, from, plus, add_entry, &l) : -ENOMEM;
 	if (plus)
 		ofs_relist_listed(serving_of(req)->listings, l.dir, l.n, !off);
-	/* Entries listed before the error carry references, so they have to be delivered. */
+	/* Entries listed before the error carry references, so they must be delivered. */
 	if (r < 0 && !l.used)
 		fuse_reply_err(req, -r);
 	else
@@ -660,8 +660,8 @@ static void reply_xattr(fuse_req_t req, ssize_t n, const char *buf, size_t size)
 }
 
 /*
- * The jobs of the root count all files, name some, even in directories that other users may not
- * search, and are started by their attribute, whoever may write to the root.
+ * These attributes start jobs and report on all files, even in directories that other users may not
+ * search. So only root and the daemon's user may use them, whoever may write to the root.
  */
 static bool is_forbidden(fuse_req_t req, const char *name)
 {

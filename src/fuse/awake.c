@@ -14,39 +14,39 @@
 #define NS_PER_US INT64_C(1000)
 
 /*
- * Requests keep coming once there was none for BEGIN that came later than GAP after the one before;
- * that ends GAP after the last one. To the microsecond nobody needs it: a time within TICK is the
- * same, which spares processors to hand it to each other.
+ * A run of requests has no gap longer than GAP. Guards are woken once a run has lasted for BEGIN,
+ * and rest GAP after its last request. Times less than TICK apart count as equal and are not
+ * written again, so that processors need not pass the cache line to each other.
  */
 #define BEGIN (200 * NS_PER_US)
 #define GAP (400 * NS_PER_US)
 #define TICK (20 * NS_PER_US)
 
-/* A processor of more than two that no request came from for so long is nobody's concern. */
+/* With more than two processors, one that no request came from for this long needs no guard. */
 #define RECENT (100 * OFS_NS_PER_MS)
 
 /*
- * Guards look so often whether other programs keep the processors busy, and rest so long when they
- * do. Beside those a guard would only take time: a processor that has one is not idle to the
- * kernel, and takes over no work from others.
+ * Every BUSY_LOOK, a guard checks if other programs keep the processors busy. If they do, guards
+ * rest for BUSY_REST. A guard would only take time then, and its processor, which is not idle to
+ * the kernel, would take over no work from others.
  */
 #define BUSY_LOOK OFS_NS_PER_MS
 #define BUSY_REST (20 * OFS_NS_PER_MS)
 
-/* The mains may be plugged in or out, a quota set, a processor added. */
+/* How often to check again: power supply, quota and number of processors may change. */
 #define LOOK_AGAIN (60 * OFS_NS_PER_S)
 
 enum state {
 	STATE_RESTS, /* the guard sleeps */
 	STATE_GUARDS,
-	STATE_FAILED /* there is no guard */
+	STATE_FAILED /* the guard could not be started */
 };
 
-/* One processor. */
+/* The guard of one processor. */
 struct watch {
 	_Alignas(64) _Atomic int64_t used;
 	_Atomic int state;
-	bool started; /* `thread` and `wanted` are valid; set by whoever has set STATE_GUARDS */
+	bool started; /* `thread` and `wanted` are valid; set by whoever set STATE_GUARDS */
 	sem_t wanted;
 	pthread_t thread;
 	struct ofs_awake *awake;
@@ -54,30 +54,30 @@ struct watch {
 
 struct ofs_awake {
 	enum ofs_awake_mode mode;
-	int loadavg; /* /proc/loadavg, or -1; constant once a guard has looked */
+	int loadavg; /* descriptor of /proc/loadavg, or -1; constant once a guard has looked */
 	atomic_bool stop;
-	atomic_int processors; /* that are online, when a guard last looked */
+	atomic_int processors; /* online when a guard last looked */
 	atomic_int guarding; /* guards that are awake */
-	_Alignas(64) _Atomic int64_t since; /* requests have kept coming */
-	_Atomic int64_t last; /* request */
+	_Alignas(64) _Atomic int64_t since; /* start of the current run of requests */
+	_Atomic int64_t last; /* time of the last request */
 	_Atomic int64_t rests_until; /* processors may halt until then */
 	_Alignas(64) pthread_mutex_t lock; /* guards `looked` */
-	int64_t looked; /* 0: not yet */
-	struct watch *watches; /* one a processor; constant */
+	int64_t looked; /* when obstacles were last checked; 0: never */
+	struct watch *watches; /* one per processor; constant */
 	unsigned int n;
 };
 
 /*
- * Of two processors it is the one that requests do not come from: as it is not idle to the kernel,
- * an answer leaves the program where the thread runs that gave it. Of more the kernel would find
- * another one that is idle, so those are kept awake that the program goes to and fro between.
+ * Of two processors, the one that no requests come from needs the guard: as the kernel does not see
+ * it idle, the program that gets an answer stays where the thread that gave it runs. With more, the
+ * kernel would find another idle one, so those that the program moves between are kept awake.
  */
 static bool needs_guard(const struct watch *w, int64_t now)
 {
 	return w->awake->n == 2 ? now > w->used + GAP : now < w->used + RECENT;
 }
 
-/* Zeroed; each struct begins a cache line. */
+/* Returns zeroed memory; each struct starts a cache line. */
 static void *alloc_aligned(size_t size)
 {
 	void *p = aligned_alloc(64, size);
@@ -105,12 +105,12 @@ struct ofs_awake *ofs_awake_create(enum ofs_awake_mode mode)
 	return a;
 }
 
-/* By a guard; one looks for all. */
+/* Returns true if guards may run. The first guard to ask after LOOK_AGAIN checks for all. */
 static bool keeps_awake(struct ofs_awake *a)
 {
 	OFS_LOCKED(&a->lock);
 	if (!a->looked || ofs_clock_monotonic() - a->looked > LOOK_AGAIN) {
-		/* Not before: the daemon may not have left its keeper, which is to hold nothing. */
+		/* Not before the daemon has left its keeper, which must hold nothing. */
 		if (!a->looked)
 			a->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 		a->looked = ofs_clock_monotonic();
@@ -122,8 +122,8 @@ static bool keeps_awake(struct ofs_awake *a)
 }
 
 /*
- * "0.40 0.50 0.60 RUNNABLE/ALL ...", the guards among them, and the program that asks as well as the
- * thread that answers it. False where that cannot be read.
+ * The file reads "0.40 0.50 0.60 RUNNABLE/ALL ...". RUNNABLE includes the guards, the program that
+ * sends requests and the thread that answers them. Returns false if it cannot be read.
  */
 static bool others_are_busy(struct ofs_awake *a)
 {
@@ -195,7 +195,7 @@ static void wake_guard(struct watch *w)
 	}
 }
 
-/* They end together, so that they begin together as well. */
+/* Guards end together, so they are also woken together. */
 static void wake_guards(struct ofs_awake *a, int64_t now)
 {
 	for (unsigned int i = 0; i < a->n; i++)

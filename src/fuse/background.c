@@ -16,17 +16,17 @@
 #include "fuse/mountpoint.h"
 #include "fuse/signals.h"
 
-#define STEADY_NS (60 * OFS_NS_PER_S) /* a daemon that old did not die of its start */
+#define STEADY_NS (60 * OFS_NS_PER_S) /* a daemon that lived this long did not die of its start */
 #define LOOK_NS (50 * OFS_NS_PER_MS)
 
-/* Before each further start; the next death is the last one. */
+/* Pauses before restarts. The death after the last of them is final. */
 static const int64_t pauses[] = { 0, OFS_NS_PER_S / 2, OFS_NS_PER_S, 2 * OFS_NS_PER_S,
 				  4 * OFS_NS_PER_S };
 
 struct keeper {
 	const char *mountpoint;
 	sigset_t asking; /* the signals that ask to stop */
-	sigset_t awaited; /* these and SIGCHLD: blocked */
+	sigset_t awaited; /* these and SIGCHLD; blocked */
 	pid_t daemon; /* 0: none runs */
 	bool asked;
 };
@@ -36,7 +36,7 @@ static int exit_status(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Messages go to syslog, and nobody waits any longer for the end of our output. */
+/* Sends messages to syslog and closes our output, so that nobody waits for its end. */
 static int leave_terminal(void)
 {
 	OFS_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -51,9 +51,9 @@ static int leave_terminal(void)
 	return 0;
 }
 
-/* ---- the keeper. It holds nothing of the store: its memory is as it was before the first start */
+/* ---- the keeper. It holds nothing of the store: only daemons, forked from it, open the store */
 
-/* Until a signal comes or, unless that is NULL, `most` is over. */
+/* Waits for a signal, for at most `most` unless that is NULL, and passes it on to the daemon. */
 static void keeper_wait(struct keeper *k, const struct timespec *most)
 {
 	int number = sigtimedwait(&k->awaited, NULL, most);
@@ -65,7 +65,7 @@ static void keeper_wait(struct keeper *k, const struct timespec *most)
 		kill(k->daemon, number);
 }
 
-/* Waits for the daemon's end; its wait status. */
+/* Waits for the daemon to end. Returns its wait status. */
 static int keeper_see_off(struct keeper *k)
 {
 	int status = 0;
@@ -77,8 +77,8 @@ static int keeper_see_off(struct keeper *k)
 }
 
 /*
- * A daemon that ends in order, whatever its status, unmounts. So does whoever wants a mount to end
- * whose daemon has died.
+ * Returns true if a new daemon is to be started, which requires a dead mount. A daemon that ends in
+ * order unmounts, whatever its status, and so does whoever wants a dead mount to end.
  */
 static bool keeper_is_wanted(struct keeper *k, int status)
 {
@@ -99,7 +99,7 @@ static bool keeper_pauses(struct keeper *k, int status, int64_t until)
 	return false;
 }
 
-/* After the death of a daemon that was started then; returns when there is to be another one. */
+/* Called after the death of a daemon started at `started`. Returns if there is to be another. */
 static void keeper_go_on(struct keeper *k, int status, int64_t started, unsigned int *deaths)
 {
 	int64_t now = ofs_clock_monotonic();
@@ -123,7 +123,7 @@ static void keeper_go_on(struct keeper *k, int status, int64_t started, unsigned
 		_exit(exit_status(status));
 }
 
-/* Returns in each daemon: 0, or 1 when it takes the place of another one; or -errno. */
+/* Returns in each daemon: 0 in the first, 1 in one that takes the place of another; or -errno. */
 static int keep(const char *mountpoint)
 {
 	struct keeper k = { .mountpoint = mountpoint };
@@ -148,12 +148,12 @@ static int keep(const char *mountpoint)
 			return -errno;
 		if (first)
 			leave_terminal();
-		/* Memory may be at its end: that counts as a death. */
+		/* A failing fork, as when memory runs out, counts as a death. */
 		keeper_go_on(&k, k.daemon < 0 ? SIGKILL : keeper_see_off(&k), started, &deaths);
 	}
 }
 
-/* ---- for others */
+/* ---- the public functions */
 
 int ofs_background_enter(const char *kept, struct ofs_background *ret)
 {
@@ -192,7 +192,7 @@ static void tell_service_manager(void)
 	if (!len || len > sizeof(to.sun_path))
 		return;
 	memcpy(to.sun_path, name, len);
-	if (*name == '@') /* has no name in the file system */
+	if (*name == '@') /* an abstract name, which is not in the file system */
 		to.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || sendto(fd, text, strlen(text), 0, (struct sockaddr *)&to,
@@ -210,7 +210,7 @@ int ofs_background_ready(struct ofs_background *b)
 		return 0;
 	}
 	r = leave_terminal();
-	/* Whoever started us may have ended, or been told by another daemon before. */
+	/* Whoever started us may have ended, or have heard from an earlier daemon. */
 	if (r == 0 && write(b->ready, "", 1) != 1 && errno != EPIPE)
 		r = -errno;
 	close(b->ready);

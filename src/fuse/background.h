@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Going to the background, and being kept there: a keeper, the daemon's parent, starts another one
- * when it died.
+ * Takes the daemon to the background and keeps it there: a keeper, the daemon's parent, starts a
+ * new one when it dies.
  */
 #pragma once
 
 #include <stdbool.h>
 
 struct ofs_background {
-	int ready; /* the starting process is told through it; -1: we are in the foreground */
+	int ready; /* pipe to the starting process; -1: in the foreground */
 	bool replaces; /* this daemon takes the place of one that died */
 };
 
@@ -18,20 +18,21 @@ struct ofs_background {
 	}
 
 /*
- * Goes to the background, before any thread exists. The parent stays until ofs_background_ready()
- * and then ends with 0; a daemon that ends first gives it its exit status, 128 + N for signal N.
+ * Goes to the background. No thread may exist yet. The starting process waits for
+ * ofs_background_ready() and then exits with 0. If the daemon ends first, it exits with the status
+ * of the daemon, 128 + N for signal N, and never with 0.
  *
- * `kept`, the mount point, or NULL: a keeper stays between them. It starts a daemon again that ended
- * and left a dead mount there, unless it ended with 0 or was asked to end. It waits longer each
- * time, and gives up when several have died, none a minute old. SIGTERM, SIGINT and SIGHUP are
- * passed on.
+ * `kept` is the mount point, or NULL for a daemon without a keeper. The keeper starts a new daemon
+ * if one has ended and left a dead mount there, unless it ended with 0 or was asked to stop. The
+ * pauses before new starts grow. The keeper gives up after several deaths in a row, each of a
+ * daemon less than a minute old. It passes on SIGTERM, SIGINT and SIGHUP.
  *
- * Returns in each daemon alone: 0 or -errno.
+ * Returns 0 in each daemon and in no other process, or -errno.
  */
 int ofs_background_enter(const char *kept, struct ofs_background *ret);
 
 /*
- * The mount stands: lets the terminal go and tells the parent; in the foreground, tells a service
- * manager that wants to know (sd_notify(3)).
+ * Reports that the tree is mounted: to the starting process, after letting go of the terminal; or,
+ * in the foreground, to a service manager that waits for it (sd_notify(3)). 0 or -errno.
  */
 int ofs_background_ready(struct ofs_background *b);

@@ -70,7 +70,7 @@ static int is_empty(const char *path)
 	return entries == 0;
 }
 
-/* -EBUSY: a daemon serves a tree there. */
+/* Returns -EBUSY with a message if a daemon has a tree mounted there. */
 static int check_not_mounted(const char *path, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
@@ -87,7 +87,7 @@ static int check_not_mounted(const char *path, struct ofs_error *err)
 		return ofs_error_set(
 			err, EBUSY,
 			"'%s' is already the mount of the store '%s', whose daemon does "
-			"not answer; offload doctor tells what to do",
+			"not answer; offload doctor says what to do",
 			path, m->source);
 	return ofs_error_set(
 		err, EBUSY,

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FUSE_NOTIFY_PRUNE drops an unused node from the kernel's caches and waits for nothing. Only for a
- * kernel that lacks it, and for a file in use, the two invalidations are sent: that of content
- * waits for the locks of its pages, that of a name for the lock of its directory, which the kernel
- * holds while it waits for a request. So
- * - they are sent by a thread that serves no request, and that thread ends while requests are
- *   served;
- * - they are avoided: a daemon that is killed while one waits stays a zombie, and the requests that
- *   it waits for hang, until somebody aborts the connection. The invalidation of attributes needs
- *   no such lock.
+ * FUSE_NOTIFY_PRUNE drops an unused node from the kernel's caches and waits for nothing. A kernel
+ * that lacks it, and a file in use, need the two invalidations instead. The one of content waits
+ * for the locks of pages, the one of a name for the lock of its directory; the kernel holds these
+ * while it waits for a request. So
+ * - a thread that serves no request sends them, and it ends while requests are still served;
+ * - they are avoided. If a daemon is killed while one waits, the daemon stays a zombie, and the
+ *   requests that it waits for hang until somebody aborts the connection. The invalidation of
+ *   attributes needs no such lock.
  */
 #include "fuse/notify.h"
 
@@ -17,7 +16,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* Whoever was removing the file's name or looking at it has finished by then. */
+/* Leaves whoever removes the file's name or looks at the file time to finish. */
 #define IN_USE_AFTER OFS_NS_PER_S
 
 /* As in <linux/fuse.h> of Linux 6.18, protocol 7.45. */
@@ -26,7 +25,7 @@
 struct notify_header {
 	uint32_t len;
 	int32_t code;
-	uint64_t unique; /* 0 */
+	uint64_t unique; /* always 0 */
 };
 
 struct notify_prune {
@@ -36,39 +35,39 @@ struct notify_prune {
 	uint64_t nodes[1];
 };
 
-/* Entries one after the other: a struct item and the NUL-terminated name. */
+/* Entries in sequence: a struct item, then the NUL-terminated name. */
 struct queue {
 	char *data;
 	size_t len, cap;
-	size_t last; /* where the last entry starts */
+	size_t last; /* offset of the last entry */
 };
 
 struct item {
-	uint64_t node; /* as the kernel knows it, as the next */
-	uint64_t parent; /* 0: the content of `node`, or its listing, is to be dropped */
-	int64_t due; /* monotonic; 0: at once */
+	uint64_t node; /* number that the kernel knows it by; likewise `parent` */
+	uint64_t parent; /* 0: drop the content of `node`, or its listing */
+	int64_t due; /* monotonic, ns; 0: at once */
 };
 
 struct ofs_notify {
 	/*
-	 * For notifications of attributes; NULL before the mount and again before it is undone. The
-	 * lock is held through a notification, so that none is on its way when the device closes.
+	 * For notifications of attributes; NULL before the mount, and again before it is undone.
+	 * The lock is held during a notification, so that none is under way when the device closes.
 	 */
 	pthread_mutex_t attr_lock;
 	struct fuse_session *attr_fuse;
-	const struct ofs_tree *tree; /* constant while either may send something */
+	const struct ofs_tree *tree; /* constant while notifications may be sent */
 
-	pthread_mutex_t lock; /* guards what follows; not held through a notification */
+	pthread_mutex_t lock; /* guards what follows, up to `thread`; not held meanwhile */
 	pthread_cond_t changed;
 	struct queue queue;
-	bool running; /* the thread may send something */
+	bool running; /* the thread may send notifications */
 	bool stopping;
 	bool joinable;
 	pthread_t thread;
 
-	/* The thread's own. */
+	/* Used by the thread alone. */
 	struct fuse_session *fuse;
-	struct queue busy; /* in the order of `due`: those found in use */
+	struct queue busy; /* nodes found in use, in the order of `due` */
 	bool cannot_prune;
 };
 
@@ -99,13 +98,13 @@ static bool is_stopping(struct ofs_notify *n)
 	return n->stopping;
 }
 
-/* Invalidates the attributes of the node; false if the kernel does not have it. */
+/* Invalidates the attributes of the node. Returns false if the kernel does not have it. */
 static bool is_known(struct ofs_notify *n, uint64_t node)
 {
 	return fuse_lowlevel_notify_inval_inode(n->fuse, node, -1, 0) != -ENOENT;
 }
 
-/* Drops all names of a file that is not in use. False: the kernel lacks the notification. */
+/* Drops all names of a file that is not in use. Returns false if the kernel cannot prune. */
 static bool prune(struct ofs_notify *n, uint64_t node)
 {
 	struct notify_prune what = { .count = 1, .nodes = { node } };
@@ -118,7 +117,7 @@ static bool prune(struct ofs_notify *n, uint64_t node)
 	return !n->cannot_prune;
 }
 
-/* It is no error if the kernel does not have the node. */
+/* Ignores errors: the kernel may not have the node. */
 static void invalidate(struct ofs_notify *n, const struct item *item, const char *name)
 {
 	fuse_lowlevel_notify_inval_inode(n->fuse, item->node, 0, 0);
@@ -129,7 +128,7 @@ static void release(struct ofs_notify *n, struct item *item, const char *name)
 {
 	if (!item->parent) {
 		fuse_lowlevel_notify_inval_inode(n->fuse, item->node, 0, 0);
-	} else if (!item->node) { /* a name that is known to be absent */
+	} else if (!item->node) { /* a name that the kernel may remember as absent */
 		fuse_lowlevel_notify_inval_entry(n->fuse, item->parent, name, strlen(name));
 	} else if (!prune(n, item->node)) {
 		invalidate(n, item, name);
@@ -139,7 +138,7 @@ static void release(struct ofs_notify *n, struct item *item, const char *name)
 	}
 }
 
-/* Once due, a node that the kernel still has is in use, or was looked up again. */
+/* When due, a node that the kernel still has is in use, or was looked up again. */
 static void release_busy(struct ofs_notify *n, struct item *item, const char *name)
 {
 	if (item->due > ofs_clock_monotonic())
@@ -148,7 +147,7 @@ static void release_busy(struct ofs_notify *n, struct item *item, const char *na
 		invalidate(n, item, name);
 }
 
-/* Calls `fn` for all entries of the queue, and frees it. */
+/* Calls `fn` for the entries of the queue until the thread is to stop, and frees the queue. */
 static void for_all(struct ofs_notify *n, struct queue q,
 		    void (*fn)(struct ofs_notify *n, struct item *item, const char *name))
 {
@@ -165,7 +164,7 @@ static void for_all(struct ofs_notify *n, struct queue q,
 	free(q.data);
 }
 
-/* When the first of those in use is due; INT64_MAX: there is none. */
+/* Returns when the first node in use is due, or INT64_MAX if there is none. */
 static int64_t busy_due(const struct ofs_notify *n)
 {
 	struct item first;
@@ -239,7 +238,7 @@ int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse, const stru
 void ofs_notify_attr(struct ofs_notify *n, ofs_node node)
 {
 	OFS_LOCKED(&n->attr_lock);
-	/* A negative offset: the attributes alone. */
+	/* A negative offset stands for the attributes alone. */
 	if (n->attr_fuse)
 		fuse_lowlevel_notify_inval_inode(n->attr_fuse, ofs_tree_show_node(n->tree, node),
 						 -1, 0);

@@ -28,7 +28,7 @@ struct parsing {
 	struct ofs_error *err;
 };
 
-/* A relative path would change its meaning once the daemon has changed to "/". */
+/* A relative path would mean another place once the daemon has changed to "/". */
 static int take_path(struct parsing *p, const char *arg, char **ret)
 {
 	*ret = ofs_path_real(arg);
@@ -38,7 +38,7 @@ static int take_path(struct parsing *p, const char *arg, char **ret)
 	return *ret ? 0 : -1;
 }
 
-/* What is followed; its copy is the store. */
+/* Takes the URL of a store to follow. Its local copy becomes the store. */
 static int take_url(struct parsing *p, const char *arg)
 {
 	p->options.url = ofs_strdup(arg);
@@ -47,7 +47,7 @@ static int take_url(struct parsing *p, const char *arg)
 	return ofs_config_set(p->options.config, "remote", arg, p->err);
 }
 
-/* An option of the form NAME=VALUE. *ret is false when it is left to libfuse. */
+/* Takes an option of the form NAME=VALUE. Sets *ret to false if it is left to libfuse. */
 static int take_value(struct parsing *p, const char *name, const char *value, bool *ret)
 {
 	const char *nearest;
@@ -88,7 +88,7 @@ static int take_option(struct parsing *p, const char *arg, bool *ret)
 	return 0;
 }
 
-/* A complaint of libfuse about the command line becomes part of our one line. */
+/* Where complaints of libfuse about the command line go; they become part of our one-line error. */
 static _Thread_local struct ofs_error *complaint;
 
 static void take_complaint(enum fuse_log_level level, const char *fmt, va_list ap)
@@ -134,7 +134,7 @@ static int process(void *data, const char *arg, int key, struct fuse_args *out)
 		ofs_error_set(p->err, EINVAL, "unknown option '%s': see 'offloadfs --help'", arg);
 		return -1;
 	}
-	/* libfuse knows it, but it only works when the daemon sets the same. */
+	/* libfuse accepts it, but it only works if the daemon sets the same value. */
 	if (strncmp(arg, "max_read=", strlen("max_read=")) == 0) {
 		ofs_error_set(
 			p->err, EINVAL,
@@ -243,7 +243,7 @@ void ofs_options_print_usage(FILE *out)
 	for (o = ofs_daemon_words; o->name; o++)
 		print_option(o, 8, 22, out);
 	fputs("\n"
-	      "and these, which may also stand in the configuration, as lines KEY = VALUE:\n\n",
+	      "and these, which the configuration can also set, in lines KEY = VALUE:\n\n",
 	      out);
 	for (size_t i = 0; (key = ofs_config_key(i)); i++)
 		print_key(key, out);

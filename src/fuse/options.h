@@ -9,7 +9,7 @@
 
 #include "context/settings.h"
 
-/* Values of the key io_uring. */
+/* Values of the setting `io_uring`. */
 enum ofs_uring {
 	OFS_URING_AUTO,
 	OFS_URING_ON,
@@ -23,27 +23,27 @@ struct ofs_options {
 	int debug;
 	int read_only;
 	int follow;
-	char *url; /* given in place of the store, which is a copy of it then; NULL: none was */
-	bool allow_other; /* an option of libfuse's, which stays in `mount` */
+	char *url; /* given in place of the store, which is then its local copy; NULL: none was */
+	bool allow_other; /* an option of libfuse, which also stays in `mount` */
 	int supervise;
 	int help;
 	int version;
 	struct ofs_config *config; /* set by options; completed by ofs_options_configure() */
-	char *config_file; /* absolute; NULL: that of the store */
-	struct ofs_settings context; /* of the context engine, likewise */
-	struct fuse_args mount; /* options for libfuse: -o allow_other and the like */
+	char *config_file; /* absolute; NULL: the one in the store */
+	struct ofs_settings context; /* for the context engine; loaded by ofs_options_configure() */
+	struct fuse_args mount; /* options for libfuse, such as -o allow_other */
 };
 
-/* -EINVAL with a message: the command line is wrong. `ret` must be finished in either case. */
+/* Returns -EINVAL with a message if the command line is wrong. Finish `ret` in either case. */
 int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs_error *err);
 void ofs_options_finish(struct ofs_options *o);
 
-/* Loads the configuration and that of the context engine. 0 or -errno with a message. */
+/* Loads the configuration and the settings of the context engine. 0 or -errno with a message. */
 int ofs_options_configure(struct ofs_options *o, struct ofs_error *err);
 
 /*
- * Messages of libfuse go into `err`, as one line, until this is called with NULL. No other thread
- * may be running.
+ * Collects messages of libfuse in `err`, as one line, until called with NULL. No other thread may
+ * be running.
  */
 void ofs_options_listen(struct ofs_error *err);
 

@@ -3,15 +3,15 @@
 
 #include "base/thread.h"
 
-/* Asking for the attributes of one file takes as long as listing so many, or longer. */
+/* Asking for the attributes of one file takes at least as long as listing this many. */
 #define ENTRIES_A_MESSAGE 4
 
-/* A slot has the directory that was listed last of those that share it. */
+/* A slot holds the directory that was listed last of those that map to it. */
 struct slot {
 	ofs_node dir;
-	size_t listed; /* entries; 0: its listing is dropped */
-	size_t read; /* files, since then */
-	size_t asked; /* files whose attributes were asked for, since then */
+	size_t listed; /* entries; 0: the listing was dropped */
+	size_t read; /* files read since then */
+	size_t asked; /* files whose attributes were asked for since then */
 };
 
 struct ofs_relist {
@@ -58,7 +58,7 @@ void ofs_relist_read(struct ofs_relist *r, ofs_node dir)
 	s->read += s->dir == dir;
 }
 
-/* Listing the directory again costs no more than asking for `n` files. */
+/* Returns true if listing the directory again costs no more than asking for `n` files. */
 static bool is_worth(const struct slot *s, size_t n)
 {
 	return s->listed && n * ENTRIES_A_MESSAGE >= s->listed;

@@ -44,7 +44,7 @@ static void on_content_changed(void *arg, ofs_node node)
 	ofs_notify_content(s->serving.notify, node);
 }
 
-/* Ends the loop once no notification that waits for requests is on its way to the kernel. */
+/* Stops the notifications that wait for requests before the loop that serves requests ends. */
 static void on_signal(void *arg)
 {
 	struct ofs_session *s = arg;
@@ -104,7 +104,7 @@ static int add_uring(struct ofs_options *o)
 }
 #endif
 
-/* The options that every mount gets, and what the mount table shows. */
+/* Adds the options that every mount gets, and the names that the mount table shows. */
 static int add_mount_options(struct ofs_options *o)
 {
 	OFS_FREE char *opts = NULL;
@@ -180,8 +180,8 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 }
 
 /*
- * Passes on the lines in `file`. With `failed`, the last line of fusermount3 is its reason and goes
- * to `ret` instead.
+ * Passes the lines in `file` on to standard error. If mounting failed, the last line of fusermount3
+ * is the reason, which goes to `ret` instead.
  */
 static void take_reason(int file, bool failed, char *ret, size_t size)
 {
@@ -202,7 +202,7 @@ static void take_reason(int file, bool failed, char *ret, size_t size)
 	}
 }
 
-/* fusermount3 says on standard error why it refuses, which belongs into our one line of error. */
+/* fusermount3 gives its reason on standard error. We capture it for our one-line error. */
 static int mount_fuse(struct fuse_session *fuse, const char *mountpoint, struct ofs_error *err)
 {
 	OFS_CLOSE int terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -235,7 +235,7 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool r
 	r = open_tree(s, o, err);
 	if (r < 0)
 		return r;
-	/* As late as can be: the dead mount is how others see that there is something to end. */
+	/* As late as possible: a dead mount shows others that there is something to end. */
 	if (ofs_signals_caught(s->signals) || (replaces && !ofs_mountpoint_clear(o->mountpoint)))
 		return 1;
 	r = mount_fuse(s->fuse, o->mountpoint, err);
@@ -275,10 +275,10 @@ int ofs_session_destroy(struct ofs_session *s)
 		fuse_session_unmount(s->fuse);
 	r = ofs_tree_close(s->serving.tree);
 	/*
-	 * The workers are idle since the threads that served requests ended. Their pthread keys
-	 * must outlive all threads of the tree: OpenSSL would reuse the number of a deleted key,
-	 * glibc clears keys in order of number when a thread ends, and OpenSSL's data for the
-	 * thread leaks if it is cleared before the key whose destructor frees it.
+	 * The workers are idle, because the threads that served requests have ended. Their pthread
+	 * keys must outlive all threads of the tree. OpenSSL would reuse the number of a deleted
+	 * key. When a thread ends, glibc clears keys in the order of their numbers, and OpenSSL's
+	 * data for the thread leaks if it is cleared before the key whose destructor frees it.
 	 */
 	ofs_worker_destroy(s->serving.syncs);
 	ofs_worker_destroy(s->serving.writes);

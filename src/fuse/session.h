@@ -6,14 +6,14 @@
 
 struct ofs_session;
 
-/* Parses the mount options; nothing is opened yet. -EINVAL: one of them is wrong. */
+/* Parses the mount options; opens nothing yet. Returns -EINVAL if one of them is wrong. */
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret);
 
 /*
- * Opens the store and mounts it; `o` is borrowed until the session is destroyed. With `replaces` it
- * takes the place of a dead mount. 1: a signal asked to stop before there was a mount, or somebody
- * unmounted the dead one. After that or an error, destroying the session leaves nothing
- * mounted or locked. From here on a thread handles the signals that ask to stop.
+ * Opens the store and mounts it, with `replaces` in place of a dead mount. `o` is borrowed until
+ * the session is destroyed. Returns 0, -errno, or 1 if a signal asked to stop before there was a
+ * mount, or if somebody unmounted the dead one. Unless it returns 0, destroying the session leaves
+ * nothing mounted or locked. From here on, a thread handles the signals that ask to stop.
  */
 int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool replaces,
 		      struct ofs_error *err);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* Interrupts the wait, and wakes the thread up to end. */
+/* Interrupts the wait, and wakes the thread of the signals when it is to end. */
 #define WAKE SIGUSR1
 #define WAKE_AGAIN_NS (10 * OFS_NS_PER_MS)
 
@@ -37,7 +37,7 @@ static bool is_ignored(int number)
 	       now.sa_handler == SIG_IGN;
 }
 
-/* A signal that is ignored and blocked would still be delivered to a thread that waits for it. */
+/* Ignored signals are left out: even those would be delivered to a thread that waits for them. */
 void ofs_signals_choose(sigset_t *ret)
 {
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
@@ -57,7 +57,7 @@ static void mask_wake(int how)
 	pthread_sigmask(how, &wake, NULL);
 }
 
-/* True: a signal asks to stop. False: ofs_signals_destroy() was called. */
+/* Returns true if a signal asks to stop, false if ofs_signals_destroy() was called. */
 static bool wait_for_one(struct ofs_signals *s)
 {
 	bool ending;
@@ -75,7 +75,7 @@ static bool wait_for_one(struct ofs_signals *s)
 	}
 }
 
-/* An interruption is lost on a wait that has not quite started, so it is repeated. */
+/* An interruption is lost if the wait has not quite started, so it is repeated. */
 static void interrupt_until_end(struct ofs_signals *s)
 {
 	OFS_LOCKED(&s->lock);
@@ -119,7 +119,7 @@ int ofs_signals_create(void (*stop)(void *arg), void *arg, struct ofs_signals **
 	ofs_cond_init(&s->changed);
 	ofs_signals_choose(&s->set);
 	sigaddset(&s->set, WAKE);
-	/* Without SA_RESTART, since the wait would go on. */
+	/* Without SA_RESTART, because the wait would go on. */
 	sigemptyset(&wake.sa_mask);
 	sigaction(WAKE, &wake, NULL);
 	pthread_sigmask(SIG_BLOCK, &s->set, NULL);

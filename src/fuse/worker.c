@@ -17,7 +17,7 @@ struct ofs_worker {
 	pthread_t thread;
 };
 
-/* Under the lock, which is released meanwhile. */
+/* Called under the lock, which is released while `fn` runs. */
 static void serve_queue(struct ofs_worker *w)
 {
 	struct ofs_tree *tree = w->tree;
@@ -49,7 +49,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* A thread that has queued requests ends, and with it may go what they point to. */
+/* Runs when a thread that has queued requests ends, because what they point to may end with it. */
 static void wait_for_all(void *arg)
 {
 	struct ofs_worker *w = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread for requests that have to wait. Over io_uring one thread serves all requests of one
- * processor, so it hands those to a worker and goes on. Searches go to one over either transport.
+ * processor, so it leaves those to a worker. Searches go to a worker over either transport.
  */
 #pragma once
 
@@ -11,10 +11,10 @@
 
 struct ofs_worker;
 
-/* A request and its arguments; what they point to stays valid until the request is answered. */
+/* A request and its arguments. What they point to stays valid until the request is answered. */
 struct ofs_work {
 	fuse_req_t req;
-	void (*serve)(struct ofs_tree *t, const struct ofs_work *work); /* for the worker's `fn` */
+	void (*serve)(struct ofs_tree *t, const struct ofs_work *work); /* called by `fn` */
 	fuse_ino_t node;
 	const char *name;
 	const char *data;
@@ -27,15 +27,15 @@ struct ofs_work {
 /* Answers all requests of the list. */
 typedef void (*ofs_worker_fn)(struct ofs_tree *t, const struct ofs_work *list, size_t n);
 
-/* The thread starts with the first request. NULL: no pthread key is left. */
+/* The thread starts with the first request. Returns NULL if no pthread key is left. */
 struct ofs_worker *ofs_worker_create(ofs_worker_fn fn);
 
 /*
- * Queues a request; `fn` gets all that have arrived while it was busy. A thread that has queued one
- * does not end before all are answered, so that the session outlives them. False: the worker cannot
- * take it.
+ * Queues a request. `fn` gets all that arrived while it was busy. A thread that has queued a
+ * request does not end before all are answered, so the session outlives them. Returns false if the
+ * worker cannot take the request.
  */
 bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_work *work);
 
-/* The threads that queued requests have ended. NULL is allowed. */
+/* Frees a worker. The threads that queued requests must have ended. NULL is allowed. */
 void ofs_worker_destroy(struct ofs_worker *w);

@@ -136,7 +136,7 @@ def nothing_is_there_yet(case):
     found = doctor(case)
     assert problems(found) == [], found
     expect(found, "mount", "note", case.path(".offload"), "offload up")
-    expect(found, "store", "note", "is not made yet")
+    expect(found, "store", "note", "does not exist yet")
     expect(found, "daemon", "ok", OFFLOADFS, "libfuse")
     expect(found, "device", "ok", "/dev/fuse")
     assert not os.path.exists(case.path("data"))
@@ -172,7 +172,7 @@ def a_store_at_rest(case):
 def what_would_be_faster_or_safer(case):
     make_store(case)
     found = doctor(case, case.store)
-    expect(found, "copies", "note", "this disk alone", "offload remote add")
+    expect(found, "copies", "note", "only on this disk", "offload remote add")
     expect(found, "scrub", "ok")
     assert re.search(r"\d ms to make 4 KiB durable", found["sync"]["found"]), found
     with open(os.path.join(case.store, "config.ini"), "w") as f:

@@ -104,7 +104,7 @@ def ends_badly(m, *words):
     said = os.pread(m.log.fileno(), 1 << 16, 0).decode()
     m.wait()
     assert code == 1, (code, said)
-    for word in (*words, "the last checkpoint failed", "could not be written to the end"):
+    for word in (*words, "the last checkpoint failed", "could not be written completely"):
         assert word in said, f"{said!r} lacks {word!r}"
     return said
 

@@ -92,7 +92,7 @@ Test(cli_doctor, a_sound_store)
 
 Test(cli_doctor, a_store_that_is_not_there_or_is_none)
 {
-	expect("store", OFS_NOTE, "not made yet");
+	expect("store", OFS_NOTE, "does not exist yet");
 	cr_expect_null(ofs_findings_get("lock"));
 	cr_assert_eq(mkdir("store", 0700), 0);
 	expect("format", OFS_NOTE, "nothing is stored yet");
@@ -119,7 +119,7 @@ Test(cli_doctor, who_has_it_open)
 	expect("lock", OFS_NOTE, "nobody has the store open; process 123, which had it last");
 	fd = open("store/lock", O_RDWR);
 	cr_assert_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
-	expect("lock", OFS_WARNING, "by process 123, whose mount at /nowhere/at all is not");
+	expect("lock", OFS_WARNING, "by process 123, whose mount at /nowhere/at all cannot");
 	write_at("store/lock", 0, "123 -\n", 6);
 	cr_assert_eq(truncate("store/lock", 6), 0);
 	expect("lock", OFS_FINE, "by process 123, not mounted");
@@ -137,13 +137,13 @@ Test(cli_doctor, formats)
 	write_at("store/index.db", 60, "\0\0\0\x09", 4);
 	expect("format", OFS_PROBLEM, "9, and offloadfs");
 	write_at("store/index.db", 60, zeros, sizeof(zeros));
-	expect("format", OFS_PROBLEM, "is damaged, or no index");
+	expect("format", OFS_PROBLEM, "is damaged, or not an index");
 	write_at("store/index.db-wal", 0, "x", 1);
 	expect("format", OFS_FINE, "being made");
 	write_at("store/index.db", 0, "?", 1);
-	expect("format", OFS_PROBLEM, "is damaged, or no index");
+	expect("format", OFS_PROBLEM, "is damaged, or not an index");
 	cr_assert_eq(truncate("store/index.db", 10), 0);
-	expect("format", OFS_PROBLEM, "is damaged, or no index");
+	expect("format", OFS_PROBLEM, "is damaged, or not an index");
 	cr_assert_eq(unlink("store/index.db"), 0);
 	expect("format", OFS_PROBLEM, "index.db is missing");
 }
@@ -179,16 +179,16 @@ Test(cli_doctor, search_indexes)
 	write_at("store/search.db", 0, "", 0);
 	expect("search", OFS_FINE, "index of 0.0 MB");
 	write_at("store/search.db", 0, head, sizeof(head));
-	expect("search", OFS_NOTE, "no search index of offloadfs");
+	expect("search", OFS_NOTE, "not a search index of offloadfs");
 	write_at("store/search.db-wal", 0, "x", 1);
 	expect("search", OFS_FINE, "index of");
 	write_at("store/search.db", 68, "OFFT", 4);
 	expect("search", OFS_FINE, "index of");
 	write_at("store/search.db", 68, "OFFL", 4);
-	expect("search", OFS_NOTE, "is damaged, or no search index");
+	expect("search", OFS_NOTE, "is damaged, or not a search index");
 	cr_assert_eq(unlink("store/search.db"), 0);
 	cr_assert_eq(mkdir("store/search.db", 0700), 0);
-	expect("search", OFS_WARNING, "it is no regular file");
+	expect("search", OFS_WARNING, "it is not a regular file");
 }
 
 Test(cli_doctor, a_journal_of_another_format)
