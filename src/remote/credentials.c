@@ -11,7 +11,7 @@
 #include "remote/secret.h"
 
 #define COMMAND "the credentials command"
-/* How long credentials must be good for, to be used. */
+/* Credentials that expire sooner are not used without loading them again. */
 #define STALE (5 * 60 * OFS_NS_PER_S)
 
 void ofs_credentials_wipe(char **text)
@@ -41,7 +41,7 @@ static const char *variable(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* Takes copies. `from` says where they come from. */
+/* Copies the texts. `from` names their source, for errors. */
 static int set(const char *key, const char *secret, const char *token, int64_t expires,
 	       const char *from, struct ofs_error *err, struct ofs_credentials *ret)
 {
@@ -63,9 +63,11 @@ static int set(const char *key, const char *secret, const char *token, int64_t e
 	return 0;
 }
 
-/* ---- a command */
+/* ---- credentials from a command */
 
-/* "2026-01-31T12:00:00Z", with a fraction of the second or an offset from UTC ("+01:00"), too. */
+/*
+ * Parses "2026-01-31T12:00:00Z", also with a fraction of a second or an offset from UTC ("+01:00").
+ */
 static bool parse_time(const char *text, int64_t *ret)
 {
 	struct tm tm = { 0 };
@@ -143,9 +145,9 @@ static int from_command(const char *command, struct ofs_error *err, struct ofs_c
 	return r < 0 ? r : parse_output(&out, err, ret);
 }
 
-/* ---- the shared file */
+/* ---- credentials from the shared file */
 
-/* Allocated; NULL: there is no home. */
+/* Allocated; NULL: there is no home directory. */
 static char *path_of_file(void)
 {
 	const char *path = variable("AWS_SHARED_CREDENTIALS_FILE"), *home = variable("HOME");
@@ -155,7 +157,7 @@ static char *path_of_file(void)
 	return home ? ofs_format("%s/.aws/credentials", home) : NULL;
 }
 
-/* Cuts blanks off both ends, in place. */
+/* Trims blanks at both ends, in place. */
 static char *trim(char *text)
 {
 	size_t len = strlen(text);
@@ -165,7 +167,7 @@ static char *trim(char *text)
 	return text + strspn(text, " \t");
 }
 
-/* What a profile says; into the file's text. */
+/* The entries of a profile, which point into the text of the file. */
 struct profile {
 	bool found;
 	const char *key, *secret, *token;

@@ -15,7 +15,7 @@
 #define WORD LETTERS CAPITALS DIGITS "_.-"
 
 #define BUCKET_MAX 255
-/* S3 allows 1024 bytes of a key; the rest is for what lies below the prefix. */
+/* S3 allows keys of 1024 bytes; the rest is for the part below the prefix. */
 #define PREFIX_MAX 512
 
 static bool consists_of(const char *text, const char *characters)
@@ -36,7 +36,7 @@ bool ofs_location_is_path(const char *path)
 	}
 }
 
-/* Whether the bucket can stand before the host's name, where TLS wants a single label. */
+/* True if the bucket can precede the name of the host, where TLS requires a single label. */
 static bool is_label(const char *bucket)
 {
 	return consists_of(bucket, LETTERS DIGITS "-") && *bucket != '-' &&
@@ -56,7 +56,7 @@ static const char *variable(const char *name)
 struct endpoint {
 	bool tls;
 	char *host; /* in lower case */
-	char *port; /* ":9000"; "": the usual one */
+	char *port; /* ":9000"; "": the default port */
 	char *path; /* "/a"; "": none */
 };
 
@@ -76,7 +76,9 @@ static bool is_host(const char *host)
 	return len > 2 && strspn(host + 1, DIGITS "abcdef:.") == len - 2 && host[len - 1] == ']';
 }
 
-/* ":9000"; the port that the scheme has anyway is left out, as in what libcurl sends. */
+/*
+ * Sets e->port to a text like ":9000", without the scheme's default port, which libcurl omits too.
+ */
 static bool parse_port(struct endpoint *e, const char *text, size_t len)
 {
 	unsigned long port = 0;
@@ -115,7 +117,7 @@ static bool parse_endpoint(const char *url, struct endpoint *ret)
 	return !*ret->path || ofs_location_is_path(ret->path + 1);
 }
 
-/* Sets what follows from the endpoint. `from` names where it was given. */
+/* Sets the members that depend on the endpoint. `from` names its source, for errors. */
 static int use_endpoint(struct ofs_location *l, const char *url, const char *from,
 			struct ofs_error *err)
 {
@@ -161,9 +163,9 @@ static bool is_amazon(const char *url)
 	return (size_t)(end - host) > len && strncasecmp(end - len, domain, len) == 0;
 }
 
-/* ---- the text */
+/* ---- the text of a location */
 
-/* What the query gives, allocated; NULL: not given. */
+/* The values of the query, allocated; NULL: not given. */
 struct query {
 	char *endpoint, *region, *style, *insecure;
 };
@@ -176,7 +178,7 @@ static void query_finish(struct query *q)
 	free(q->insecure);
 }
 
-/* Allocated; NULL: it has a wrong %XX, or one that is no printable ASCII. */
+/* Allocated; NULL: there is a wrong %XX, or a character that is not printable ASCII. */
 static char *decode(const char *text, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
@@ -236,7 +238,7 @@ static int parse_query(const char *text, struct query *q, struct ofs_error *err)
 	return 0;
 }
 
-/* BUCKET[/PREFIX], `len` bytes. */
+/* Parses `len` bytes of BUCKET[/PREFIX]. */
 static int parse_names(const char *text, size_t len, struct ofs_location *l, struct ofs_error *err)
 {
 	size_t bucket = OFS_MIN(strcspn(text, "/"), len);
