@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each rule is one statement that finds violations, so that it sees one state of the index, and the
- * statements that repair them. Later rules rely on the repairs of earlier ones.
+ * Each rule has one statement that finds violations, so that it sees a single state of the index,
+ * and statements that repair them. Later rules rely on the repairs of earlier ones.
  *
- * Rows are visited in the order of the table that is looked up, or sorted into it: random reads of
- * a large table would make a check slow. There is no index on dirent(ino), block(chunk) or
- * chunk(frame).
+ * Rows are visited in the order of the table that they are looked up in, or are sorted into that
+ * order: random reads of a large table would make a check slow. There is no index on dirent(ino),
+ * block(chunk) or chunk(frame).
  */
 #include "index/rules.h"
 
@@ -23,7 +23,7 @@
 #define DIRENT_FILE "type = 8"
 #define DIRENT_TYPE(row) "(" row ".mode >> 12 & 15)"
 #define NAME(row) "CAST(" row ".name AS TEXT)"
-/* All blocks of all files: the first one of each is stored in its inode. */
+/* All blocks of all files. The first block of each file is stored in its inode. */
 #define FIRST_CHUNK "iif(chunk < 0, -chunk, chunk)"
 #define BLOCKS                                                                  \
 	"(SELECT ino, 0 AS block, " FIRST_CHUNK " AS chunk, chunk < 0 AS guest" \
@@ -47,7 +47,7 @@
 	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL," \
 	" NULL, 0, 0, NULL FROM inode ORDER BY ino LIMIT 1"
 
-/* The mode is wrong when both its rows and the entry that names it contradict it. */
+/* The mode of an inode is wrong if both its rows and the entry that names it contradict it. */
 #define NOT_DIR \
 	" FROM (SELECT DISTINCT parent FROM dirent) d CROSS JOIN inode i ON i.ino = d.parent" \
 	" WHERE NOT " IS_DIR("i") " AND (i.ino = " ROOT \
@@ -69,7 +69,7 @@
 #define REPAIR_NOT_FILE \
 	"UPDATE inode SET mode = mode & 4095 | 32768 WHERE ino IN (SELECT i.ino" NOT_FILE ")"
 
-/* A mark may be there before its inode, when that is newer than the last checkpoint. */
+/* A mark may exist without its inode if that is newer than the last checkpoint. */
 #define NO_MARK \
 	" FROM mark WHERE ino < (SELECT next_ino FROM meta) AND ino NOT IN (SELECT ino FROM inode)"
 #define FIND_MARK \
@@ -102,7 +102,7 @@
 	" (SELECT 1 FROM inode i WHERE i.ino = block.ino AND " IS_FILE("i") ");" \
 	"UPDATE inode SET chunk = 0 WHERE chunk <> 0 AND NOT " IS_FILE("inode")
 
-/* A first block is never looked up in this table. */
+/* Block 0 is never looked up in this table. */
 #define FIND_FIRST \
 	"SELECT ino, format('block %lld of inode %llu is not where it is looked for', block, ino)" \
 	" FROM block WHERE (block > 0) IS NOT 1"
@@ -142,7 +142,7 @@
 	"UPDATE dirent SET type = " DIRENT_TYPE("i") " FROM inode i" \
 	" WHERE i.ino = dirent.ino AND type IS NOT " DIRENT_TYPE("i")
 
-/* A directory has one name: the one in its recorded parent, if it is there. */
+/* A directory has one name: the one in its recorded parent, if that exists. */
 #define SECOND_NAME \
 	" FROM (SELECT d.parent, d.name, d.ino, row_number() OVER (PARTITION BY d.ino" \
 	" ORDER BY (SELECT i.parent IS d.parent FROM inode i WHERE i.ino = d.ino) DESC," \
@@ -154,7 +154,7 @@
 #define REPAIR_SECOND \
 	"DELETE FROM dirent WHERE (parent, name) IN (SELECT d.parent, d.name" SECOND_NAME ")"
 
-/* ---- inodes without a name, and directories that are below themselves */
+/* ---- inodes without a name, and directories that contain themselves */
 
 #define NAMELESS \
 	" FROM inode i WHERE i.ino <> " ROOT " AND i.ino NOT IN (SELECT ino FROM dirent)" \
@@ -163,7 +163,7 @@
 #define FIND_NAMELESS \
 	"SELECT i.ino, format('inode %llu has %lld links but no name', i.ino, i.nlink)" NAMELESS
 
-/* Nothing is moved into a directory that cannot be reached itself. */
+/* Nothing is moved into a directory that is itself unreachable. */
 #define LOST_DIR_REACHED \
 	"?1 IN (WITH RECURSIVE reached(ino) AS (VALUES(" ROOT ") UNION SELECT d.ino FROM" \
 	" reached r" \
@@ -197,7 +197,7 @@
 	WITH_CIRCLE " SELECT ino, format('directory %llu cannot be reached from the root:" \
 	" it lies in a circle of directories, or below one', ino) FROM circle"
 
-/* Each circle is cut above the directory with the lowest number. */
+/* Cuts each circle above the directory with the lowest number. */
 #define REPAIR_CIRCLE \
 	WITH_CIRCLE ", up(ino, at) AS (SELECT d.ino, d.parent FROM circle c CROSS JOIN dirent d" \
 	" ON d.ino = c.ino AND d." DIRENT_DIR ")," \
@@ -234,8 +234,8 @@
 	" = inode.ino"
 
 /*
- * The recorded parent of a file may have lost its name for it since; that of a directory must be
- * the one that names it.
+ * The recorded parent of a file may have lost its name for the file since. That of a directory must
+ * be the directory that names it.
  */
 #define DIR_PARENT \
 	" FROM dirent d CROSS JOIN inode i ON i.ino = d.ino" \
@@ -258,8 +258,8 @@
 	" WHERE ino IN (SELECT i.ino" NO_PARENT ") GROUP BY ino) p WHERE p.ino = inode.ino"
 
 /*
- * The number of a tombstone must not be reused either. Files that were brought from other stores
- * have numbers of their own above the next one: a gap of GAP numbers tells these apart.
+ * The number of a tombstone must not be reused either. Files imported from other stores have
+ * numbers far above the next one; a gap of GAP numbers tells them apart.
  */
 #define GAP "65536"
 #define USED_FROM(from) \
@@ -308,8 +308,8 @@
 	LOST_BLOCKS " WHERE f.id IS NULL"
 
 /*
- * A lost block becomes a draft that reads as an error, never a hole. Existing drafts stay; the lost
- * ones fill the gaps between them.
+ * A lost block becomes a draft that reads as an error, never a hole. Existing drafts stay, and the
+ * lost ones fill the gaps between them.
  */
 #define REPAIR_LOST \
 	"CREATE TEMP TABLE lost AS SELECT b.ino, b.block, b.block * " BLOCK_BYTES " AS off," \
@@ -340,7 +340,7 @@
 	" ELSE 1 END"
 #define REPAIR_SHA "UPDATE inode SET sha = NULL WHERE ino IN (SELECT i.ino" BAD_SHA ")"
 
-/* ---- references; see block.c */
+/* ---- references; see block_rows.c */
 
 /* The newest chunks may not have been used yet. */
 #define UNUSED \
@@ -363,7 +363,7 @@
 	" (of inode %llu) and %lld are guests', c.id, c.bearer, b.n, b.bearers, b.ino, b.guests)" \
 	BEARERS
 
-/* Of the blocks of a chunk, the most plausible one becomes the bearer. */
+/* Makes the most plausible block of a chunk its bearer. */
 #define REPAIR_BEARERS \
 	"CREATE TEMP TABLE wrong(chunk INTEGER PRIMARY KEY);" \
 	"INSERT INTO wrong SELECT c.id" BEARERS ";" \
