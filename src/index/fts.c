@@ -119,7 +119,7 @@ static int fts_start_anew(struct ofs_fts *fts)
 		r = fts_open(fts);
 	if (r < 0) {
 		ofs_db_disconnect(&fts->db);
-		ofs_log(LOG_ERR, "cannot start the search index '%s' anew: %s", fts->db.path,
+		ofs_log(LOG_ERR, "cannot recreate the search index '%s': %s", fts->db.path,
 			strerror(-r));
 	}
 	return r;
@@ -128,7 +128,7 @@ static int fts_start_anew(struct ofs_fts *fts)
 int ofs_fts_done(struct ofs_fts *fts, int r)
 {
 	if (r == -EUCLEAN && fts->db.conn) {
-		ofs_log(LOG_WARNING, "the search index '%s' is damaged (%s): it is built anew",
+		ofs_log(LOG_WARNING, "the search index '%s' is damaged (%s) and will be rebuilt",
 			fts->db.path, sqlite3_errmsg(fts->db.conn));
 		fts_start_anew(fts);
 	}
@@ -158,7 +158,7 @@ int ofs_fts_open(const char *path, struct ofs_error *err, struct ofs_fts **ret)
 	ofs_index_vfs_opening = false;
 	if (r == -EUCLEAN) {
 		ofs_log(LOG_WARNING,
-			"the search index '%s' is damaged or of another format: it is built anew",
+			"the search index '%s' is damaged or of another format and will be rebuilt",
 			fts->db.path);
 		r = fts_start_anew(fts);
 	}

@@ -39,7 +39,7 @@ static int index_failed(struct ofs_index *ix, int r, struct ofs_error *err)
 	if (r == -EUCLEAN)
 		return ofs_error_set(err, EUCLEAN, "the index '%s' is damaged: %s", path,
 				     sqlite3_extended_errcode(conn) == SQLITE_IOERR_DATA
-					     ? "a page's checksum does not fit"
+					     ? "the checksum of a page does not match"
 					     : sqlite3_errmsg(conn));
 	return ofs_error_set(err, -r, "cannot open the index '%s': %s", path,
 			     conn && sqlite3_errcode(conn) != SQLITE_OK ? sqlite3_errmsg(conn)
@@ -71,7 +71,7 @@ static int index_examine(struct ofs_index *ix, struct ofs_error *err, int64_t *r
 
 	if (r == -EUCLEAN && format >= 0)
 		return ofs_error_set(err, EINVAL,
-				     "'%s' is not an offloadfs index but some other database",
+				     "'%s' is not an offloadfs index but another database",
 				     ix->db.path);
 	if (r < 0)
 		return index_failed(ix, r, err);
@@ -139,7 +139,7 @@ static int index_enter(struct ofs_index *ix, int64_t format, struct ofs_error *e
 
 	if (ix->db.fixed && format != OFS_INDEX_FORMAT)
 		return ofs_error_set(err, EINVAL,
-				     "the index '%s' has format %lld, and %d is needed to read it",
+				     "the index '%s' has format %lld; only format %d can be read",
 				     ix->db.path, (long long)format, OFS_INDEX_FORMAT);
 	r = ix->db.fixed ? 0 : index_enter_wal(ix);
 	if (r == 0 && format != OFS_INDEX_FORMAT)

@@ -152,7 +152,7 @@ static int check_broke(struct checking *k, const struct ofs_rule *c, int failure
 		return failure;
 	if (k->found.n < FINDINGS_MAX)
 		findings_add(&k->found, 0,
-			     ofs_format("the index is damaged: the check of %s came to no end: %s",
+			     ofs_format("the index is damaged: the check of %s did not finish: %s",
 					c->of, sqlite3_errmsg(k->ix->db.conn)));
 	return 0;
 }

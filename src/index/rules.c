@@ -77,7 +77,7 @@
 #define REPAIR_MARK "DELETE" NO_MARK
 
 #define FIND_DRAFT \
-	"SELECT 0, format('a draft of %llu bytes at %llu of inode %llu, which is no file'," \
+	"SELECT 0, format('a draft of %llu bytes at %llu of inode %llu, which is not a file'," \
 	" d.len, d.off, d.ino) FROM draft d LEFT JOIN inode i ON i.ino = d.ino" \
 	" WHERE (" IS_FILE("i") ") IS NOT 1"
 #define REPAIR_DRAFT \
@@ -93,7 +93,7 @@
 #define REPAIR_XATTR "DELETE" BAD_XATTR
 
 #define FIND_BLOCK \
-	"SELECT 0, format('%lld blocks of inode %llu, which is no file', b.n, b.ino)" \
+	"SELECT 0, format('%lld blocks of inode %llu, which is not a file', b.n, b.ino)" \
 	" FROM (SELECT ino, count(*) AS n FROM block GROUP BY ino UNION ALL SELECT i.ino, 1" \
 	" FROM inode i WHERE i.chunk <> 0 AND NOT " IS_FILE("i") ") b" \
 	" LEFT JOIN inode i ON i.ino = b.ino WHERE (" IS_FILE("i") ") IS NOT 1"
@@ -104,7 +104,7 @@
 
 /* Block 0 is never looked up in this table. */
 #define FIND_FIRST \
-	"SELECT ino, format('block %lld of inode %llu is not where it is looked for', block, ino)" \
+	"SELECT ino, format('block %lld of inode %llu is stored in the wrong place', block, ino)" \
 	" FROM block WHERE (block > 0) IS NOT 1"
 #define REPAIR_FIRST \
 	"UPDATE inode SET chunk = b.chunk FROM block b WHERE b.ino = inode.ino AND b.block = 0" \
@@ -116,13 +116,13 @@
 	" FROM dirent d WHERE typeof(d.name) <> 'blob' OR length(d.name) NOT BETWEEN 1 AND 255" \
 	" OR d.name IN (x'2e', x'2e2e') OR instr(d.name, x'2f') OR instr(d.name, x'00')"
 #define FIND_NAME \
-	"SELECT d.ino, format('''%s'' in directory %llu, for inode %llu: no name can be that'," \
+	"SELECT d.ino, format('''%s'' in directory %llu, for inode %llu: not a valid name'," \
 	" " NAME("d") ", d.parent, d.ino)" BAD_NAME
 #define REPAIR_NAME \
 	"DELETE FROM dirent WHERE (parent, name) IN (SELECT d.parent, d.name" BAD_NAME ")"
 
 #define FIND_PARENT \
-	"SELECT d.ino, format('''%s'', for inode %llu, is an entry of inode %llu, which is no" \
+	"SELECT d.ino, format('''%s'', for inode %llu, is an entry of inode %llu, which is not a" \
 	" directory', " NAME("d") ", d.ino, d.parent)" \
 	" FROM dirent d LEFT JOIN inode p ON p.ino = d.parent WHERE (" IS_DIR("p") ") IS NOT 1"
 #define REPAIR_PARENT \
@@ -252,7 +252,7 @@
 	" FROM inode i WHERE (i.parent > 0) IS NOT 1 AND i.nlink <> 0 AND NOT " IS_DIR("i") \
 	" AND +i.ino IN (SELECT ino FROM dirent)"
 #define FIND_NO_PARENT \
-	"SELECT i.ino, format('inode %llu has a name but does not say where', i.ino)" NO_PARENT
+	"SELECT i.ino, format('inode %llu has a name but no parent', i.ino)" NO_PARENT
 #define REPAIR_NO_PARENT \
 	"UPDATE inode SET parent = p.parent FROM (SELECT ino, min(parent) AS parent FROM dirent" \
 	" WHERE ino IN (SELECT i.ino" NO_PARENT ") GROUP BY ino) p WHERE p.ino = inode.ino"
@@ -266,7 +266,7 @@
 	"(SELECT min(n) FROM (SELECT min(ino) AS n FROM inode WHERE ino >= " from \
 	" UNION ALL SELECT min(ino) FROM tombstone WHERE ino >= " from "))"
 #define FIND_NEXT_INO \
-	"SELECT 0, format('the next inode is to be %llu, but there is %llu', next_ino, n)" \
+	"SELECT 0, format('the next inode number is %llu, but %llu exists', next_ino, n)" \
 	" FROM (SELECT next_ino, " USED_FROM("next_ino") " AS n FROM meta)" \
 	" WHERE n < next_ino + " GAP
 #define REPAIR_NEXT_INO \
@@ -275,7 +275,7 @@
 	" SELECT max(n) FROM u)" \
 	" WHERE " USED_FROM("next_ino") " < next_ino + " GAP
 #define FIND_NEXT_CHUNK \
-	"SELECT 0, format('the next chunk is to be %llu, but there is %llu', next_chunk, n)" \
+	"SELECT 0, format('the next chunk number is %llu, but %llu exists', next_chunk, n)" \
 	" FROM meta CROSS JOIN (SELECT max(id) AS n FROM chunk) WHERE n >= next_chunk"
 #define REPAIR_NEXT_CHUNK "UPDATE meta SET next_chunk = 1 + (SELECT max(id) FROM chunk)"
 
@@ -292,7 +292,7 @@
 #define REPAIR_LEDGER "DELETE" BAD_LEDGER
 
 #define FIND_AGE \
-	"SELECT 0, format('the wall clock was at %lld, but never above %lld', age_wall," \
+	"SELECT 0, format('the wall clock was at %lld, above its highest value %lld', age_wall," \
 	" wall_high) FROM meta WHERE age_wall > wall_high"
 #define REPAIR_AGE "UPDATE meta SET wall_high = age_wall WHERE age_wall > wall_high"
 
@@ -332,8 +332,8 @@
 	"DELETE FROM chunk WHERE NOT EXISTS (SELECT 1 FROM frame f WHERE f.id = chunk.frame)"
 
 #define FIND_SHA \
-	"SELECT i.ino, format('the hash of inode %llu is that of its first block, which it" \
-	" lacks, or is none', i.ino)" BAD_SHA
+	"SELECT i.ino, format('the hash of inode %llu is invalid, or is that of a" \
+	" first block that it lacks', i.ino)" BAD_SHA
 #define BAD_SHA \
 	" FROM inode i WHERE CASE typeof(i.sha) WHEN 'null' THEN 0 WHEN 'blob' THEN" \
 	" length(i.sha) <> 32 WHEN 'integer' THEN i.sha <> 0 OR (i.chunk <> 0) IS NOT 1" \

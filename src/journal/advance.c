@@ -64,7 +64,7 @@ static int advance(struct advance *a, struct ofs_recovery *rc, ofs_lsn to)
 	if (r == 0 && rc->end < to)
 		r = ofs_error_set(rc->err, EUCLEAN,
 				  "the log cannot be read at position %" PRIu64
-				  ", and should go on to %" PRIu64,
+				  ", although it should end at %" PRIu64,
 				  rc->end, to);
 	if (r == 0)
 		advance_to(a, to);

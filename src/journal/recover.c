@@ -350,7 +350,7 @@ static int recover_begin(struct recover *re)
 	if (start % OFS_WAL_ALIGN || (start > s->first && start < s->first + OFS_SEGMENT_HEADER))
 		return ofs_error_set(re->rc->err, EUCLEAN,
 				     "position %" PRIu64
-				     ", where the replay begins, is not one of a record",
+				     ", where the replay begins, is not the start of a record",
 				     start);
 	if (start == s->first && s->sound)
 		re->pos += OFS_SEGMENT_HEADER;

@@ -161,15 +161,15 @@ static int resume_cut(struct ofs_packset *ps, uint32_t pack, uint64_t size, stru
 	int r = ofs_pack_get(&ps->table, pack, &ps->tail_pack);
 
 	if (r == -ENOENT || r == -EINVAL) {
-		ofs_log(LOG_ERR, "packs/%08x.pack %s; what it held cannot be read", pack,
-			r == -ENOENT ? "is missing" : "belongs elsewhere");
+		ofs_log(LOG_ERR, "packs/%08x.pack %s; its content cannot be read", pack,
+			r == -ENOENT ? "is missing" : "is not the pack that this store expects");
 		return -ENODATA;
 	}
 	if (r == 0)
 		r = ofs_io_size(ps->tail_pack->fd, &found, NULL);
 	if (r == 0 && found < size) {
 		ofs_log(LOG_ERR,
-			"packs/%08x.pack is cut short: %" PRIu64 " bytes, not %" PRIu64
+			"packs/%08x.pack is truncated: %" PRIu64 " bytes instead of %" PRIu64
 			"; the rest cannot be read",
 			pack, found, size);
 		return -ENODATA;
@@ -189,7 +189,7 @@ int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, str
 	int r;
 
 	if (pack && (size < OFS_PACK_HEADER || size % OFS_FRAME_ALIGN))
-		return ofs_error_set(err, EUCLEAN, "%" PRIu64 " is no size of a pack", size);
+		return ofs_error_set(err, EUCLEAN, "%" PRIu64 " is not the size of a pack", size);
 	ofs_pack_put(&ps->table, ofs_steal(ps->tail_pack));
 	packset_set_tail(ps, 0, 0);
 	ps->tail_dirty = false;
@@ -197,7 +197,7 @@ int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, str
 	ofs_frame_cache_drop_from(ps->cache, pack, size);
 	r = ofs_io_list(ps->dirfd, ".", resume_unlink, &resume);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot clear the packs that were not committed: %s",
+		return ofs_error_set(err, -r, "cannot remove the packs that were not committed: %s",
 				     strerror(-r));
 	if (pack)
 		r = empty ? resume_empty(ps, pack, err) : resume_cut(ps, pack, size, err);

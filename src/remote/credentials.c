@@ -46,13 +46,13 @@ static int set(const char *key, const char *secret, const char *token, int64_t e
 	       const char *from, struct ofs_error *err, struct ofs_credentials *ret)
 {
 	if (!key || !secret)
-		return ofs_error_set(err, EACCES, "%s gives no %s", from,
+		return ofs_error_set(err, EACCES, "%s provides no %s", from,
 				     key ? "secret access key" : "access key ID");
 	if (!ofs_http_is_token(key) || strpbrk(key, "/,=") || !ofs_http_is_token(secret) ||
 	    (token && !ofs_http_is_token(token)))
 		return ofs_error_set(err, EACCES,
-				     "%s gives a key or a token that has a blank or another "
-				     "character that it cannot have",
+				     "%s provides a key or a token with a blank or another "
+				     "invalid character",
 				     from);
 	*ret = (struct ofs_credentials){
 		.access_key = ofs_strdup(key),
@@ -115,13 +115,12 @@ static int parse_output(const struct ofs_buf *out, struct ofs_error *err,
 
 	if (!json_is_object(json))
 		r = ofs_error_set(err, EACCES,
-				  "%s does not print JSON of the form of AWS's credential_process",
-				  from);
+				  "%s does not print JSON like AWS's credential_process", from);
 	else if (json_integer_value(json_object_get(json, "Version")) != 1)
 		r = ofs_error_set(err, EACCES, "%s does not print \"Version\": 1", from);
 	else if (expiration && !parse_time(expiration, &expires))
 		r = ofs_error_set(err, EACCES,
-				  "%s prints an \"Expiration\" that is not like "
+				  "%s prints an invalid \"Expiration\"; it must be like "
 				  "2026-01-31T12:00:00Z",
 				  from);
 	else if (expires <= ofs_clock_wall())
@@ -233,8 +232,8 @@ static int from_file(struct ofs_error *err, struct ofs_credentials *ret)
 	p = find_profile(ofs_buf_str(&text), name ? name : "default");
 	if (!p.found)
 		return ofs_error_set(err, EACCES,
-				     "there is no profile '%s' in '%s'; AWS_PROFILE names one",
-				     shown, path);
+				     "there is no profile '%s' in '%s'; set AWS_PROFILE", shown,
+				     path);
 	if (p.token && !*p.token)
 		p.token = NULL;
 	return set(p.key, p.secret, p.token, INT64_MAX, from, err, ret);

@@ -127,13 +127,13 @@ static int use_endpoint(struct ofs_location *l, const char *url, const char *fro
 	if (!parse_endpoint(url, &e))
 		return ofs_error_set(err, EINVAL,
 				     "%s is not an endpoint: it must be like https://host or "
-				     "http://127.0.0.1:9000, without user, password and query",
+				     "http://127.0.0.1:9000, without user, password or query",
 				     from);
 	if (!l->path_style && (*e.host == '[' || consists_of(e.host, DIGITS ".")))
 		return ofs_error_set(
 			err, EINVAL,
-			"the endpoint's host '%s' is an address, which a bucket cannot "
-			"stand before: use style=path",
+			"the endpoint's host '%s' is an address, which the bucket's name "
+			"cannot precede: use style=path",
 			e.host);
 	name = l->path_style ? ofs_strdup(e.host) : ofs_format("%s.%s", l->bucket, e.host);
 	if (!e.tls && !l->insecure && !ofs_http_is_loopback(name))
@@ -221,18 +221,18 @@ static int parse_query(const char *text, struct query *q, struct ofs_error *err)
 				break;
 		if (i == OFS_ARRAY_SIZE(keys))
 			return ofs_error_set(err, EINVAL,
-					     "after the '?' of a location come endpoint=, region=, "
-					     "style= and insecure=1, separated by '&', and nothing "
-					     "else");
+					     "after the '?' of a location only endpoint=, region=, "
+					     "style= and insecure=1 are allowed, separated by "
+					     "'&'");
 		if (*keys[i].value)
 			return ofs_error_set(err, EINVAL, "the location has %s twice",
 					     keys[i].name);
 		*keys[i].value = decode(text + strlen(keys[i].name), len - strlen(keys[i].name));
 		if (!*keys[i].value)
 			return ofs_error_set(err, EINVAL,
-					     "the value of %s in the location has a character that "
-					     "it cannot have, or a '%%' that no two hexadecimal "
-					     "digits follow",
+					     "the value of %s in the location has an invalid "
+					     "character, or a '%%' without two hexadecimal digits "
+					     "after it",
 					     keys[i].name);
 	}
 	return 0;
@@ -245,23 +245,24 @@ static int parse_names(const char *text, size_t len, struct ofs_location *l, str
 
 	if (memchr(text, '@', len))
 		return ofs_error_set(err, EINVAL,
-				     "a location holds no user and no password: it is like " FORM);
+				     "a location has no user and no password: it must be "
+				     "like " FORM);
 	l->bucket = ofs_strndup(text, bucket);
 	if (!consists_of(l->bucket, WORD) || !isalnum((unsigned char)*l->bucket) ||
 	    bucket > BUCKET_MAX)
 		return ofs_error_set(err, EINVAL,
-				     "the bucket of a location begins with a letter or a digit and "
-				     "has only letters, digits, '_', '.' and '-'");
+				     "the bucket of a location must begin with a letter or a digit "
+				     "and have only letters, digits, '_', '.' and '-'");
 	l->prefix = bucket < len ? ofs_strndup(text + bucket + 1, len - bucket - 1)
 				 : ofs_strdup("");
 	if (bucket < len && !ofs_location_is_path(l->prefix))
 		return ofs_error_set(err, EINVAL,
-				     "the prefix of a location has only letters, digits, '_', '.', "
-				     "'-' and, between names that are not '.' or '..', single "
-				     "slashes: it is like a/b");
+				     "the prefix of a location must have only letters, digits, "
+				     "'_', '.', '-' and, between names other than '.' and "
+				     "'..', single slashes: it must be like a/b");
 	if (len - bucket > PREFIX_MAX)
 		return ofs_error_set(err, EINVAL,
-				     "the prefix of a location has at most %d characters",
+				     "the prefix of a location must have at most %d characters",
 				     PREFIX_MAX);
 	return 0;
 }
@@ -275,8 +276,8 @@ static int choose_region(struct ofs_location *l, const struct query *q, struct o
 	l->region = ofs_strdup(region ? region : "us-east-1");
 	if (!consists_of(l->region, LETTERS DIGITS "-") || strlen(l->region) > 63)
 		return ofs_error_set(err, EINVAL,
-				     "the region of a location has only small letters, digits and "
-				     "'-', like us-east-1");
+				     "the region of a location must have only lower-case letters, "
+				     "digits and '-', like us-east-1");
 	return 0;
 }
 
@@ -295,7 +296,7 @@ static int choose_style(struct ofs_location *l, const struct query *q, const cha
 		return ofs_error_set(err, EINVAL, "style= of a location must be path or virtual");
 	if (!l->path_style && !is_label(l->bucket))
 		return ofs_error_set(err, EINVAL,
-				     "the bucket '%s' cannot be a part of a host's name: use "
+				     "the bucket '%s' cannot be part of a host name: use "
 				     "style=path",
 				     l->bucket);
 	return 0;

@@ -23,10 +23,10 @@ int ofs_s3_open(const struct ofs_s3_settings *settings, struct ofs_error *err, s
 
 	if (!ofs_http_is_possible())
 		return ofs_error_set(err, EOPNOTSUPP,
-				     HAVE_LIBCURL ? "libcurl cannot be loaded, so no S3 service "
-						    "can be asked; install libcurl4"
+				     HAVE_LIBCURL ? "libcurl cannot be loaded, so S3 cannot be "
+						    "used; install libcurl4"
 						  : "this program was built without libcurl, so "
-						    "no S3 service can be asked");
+						    "S3 cannot be used");
 	s = ofs_alloc(sizeof(*s));
 	s->set = *settings;
 	s->http = ofs_http_open();
@@ -82,7 +82,8 @@ static int create(struct ofs_s3 *s, const char *key, const void *data, size_t le
 		if (ofs_http_header(&x.answer, "etag"))
 			return 0;
 		/* A service that sends no ETag may not have understood the request. */
-		return ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers", "there is no ETag", err);
+		return ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to", "there is no ETag",
+				   err);
 	case -EEXIST:
 		/* If two were sent, the first may have created it. */
 		return x.answer.sent > 1 ? -EINPROGRESS : -EEXIST;
@@ -132,13 +133,13 @@ int ofs_s3_get(struct ofs_s3 *s, const char *key, size_t max, struct ofs_buf *re
 	if (r < 0)
 		return r == -ENODATA ? -EREMOTEIO : check_read(r);
 	if (x.answer.status != 200)
-		return ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers",
-				   "a whole object has status 200", err);
+		return ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to",
+				   "it does not have status 200", err);
 	/* Without either header, a truncated answer looks complete. */
 	if (!ofs_http_header(&x.answer, "content-length") &&
 	    !ofs_http_header(&x.answer, "transfer-encoding"))
-		return ofs_s3_fail(s, &x, EAGAIN, "wrongly answers", "there is no Content-Length",
-				   err);
+		return ofs_s3_fail(s, &x, EAGAIN, "gives a wrong answer to",
+				   "there is no Content-Length", err);
 	ofs_buf_finish(ret);
 	*ret = ofs_buf_steal(&x.answer.body);
 	return 0;
@@ -180,18 +181,19 @@ int ofs_s3_get_range(struct ofs_s3 *s, const char *key, uint64_t off, size_t len
 	if (r < 0 || !len)
 		return r;
 	if (last < off || last > INT64_MAX)
-		return ofs_error_set(err, EINVAL, "no object is that long");
+		return ofs_error_set(err, EINVAL, "no object can be that long");
 	r = ofs_s3_ask(s, &x, err);
 	if (x.answer.status == 200 && (r == 0 || r == -EFBIG))
-		return ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers", "it ignores Range", err);
+		return ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to", "it ignores Range",
+				   err);
 	if (r < 0)
 		return r == -EFBIG ? -EREMOTEIO : check_read(r);
 	r = check_range(ofs_http_header(&x.answer, "content-range"), off, last);
 	if (r == -ENODATA)
 		return ofs_s3_fail(s, &x, ENODATA, "has too few bytes for", NULL, err);
 	if (r < 0 || x.answer.status != 206)
-		return ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers",
-				   "its Content-Range is another", err);
+		return ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to",
+				   "its Content-Range is not the requested one", err);
 	if (x.answer.body.len != len)
 		return ofs_s3_fail(s, &x, EAGAIN, "cuts short", NULL, err);
 	memcpy(buf, x.answer.body.data, len);
@@ -269,7 +271,7 @@ static int list_page(struct ofs_s3 *s, const char *name, const char *query, stru
 	if (r < 0)
 		return r == -EAGAIN || r == -EACCES || r == -ECANCELED ? r : -EREMOTEIO;
 	r = ofs_s3_xml_list(x.answer.body.data, x.answer.body.len, take_object, w, page);
-	return r < 0 ? ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers",
+	return r < 0 ? ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to",
 				   "it is not a list of keys in order", err)
 		     : r;
 }
@@ -354,8 +356,8 @@ static int delete_all(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_err
 	if (r == 0)
 		return 0;
 	if (r < 0)
-		return ofs_s3_fail(s, x, EREMOTEIO, "wrongly answers", "it is not a result of that",
-				   err);
+		return ofs_s3_fail(s, x, EREMOTEIO, "gives a wrong answer to",
+				   "it is not a result of a removal", err);
 	said = ofs_format("%s%s%s%s%s", ofs_buf_str(&key), key.len ? ": " : "", refusal.code,
 			  *refusal.message ? ": " : "", refusal.message);
 	return check_removed(
@@ -375,7 +377,7 @@ static int delete_many(struct ofs_s3 *s, const char *const *keys, size_t n, stru
 	}
 	ofs_buf_append_str(&body, "</Delete>");
 	if (ofs_md5(body.data, body.len, digest) < 0)
-		return ofs_error_set(err, EREMOTEIO, "libcrypto has no MD5, which S3 wants");
+		return ofs_error_set(err, EREMOTEIO, "libcrypto has no MD5, which S3 requires");
 	ofs_buf_append_str(&md5, "content-md5:");
 	ofs_base64_encode(digest, sizeof(digest), &md5);
 
@@ -399,7 +401,7 @@ int ofs_s3_delete(struct ofs_s3 *s, const char *const *keys, size_t n, struct of
 	int r = 0;
 
 	if (n > OFS_S3_DELETE_MAX)
-		return ofs_error_set(err, EINVAL, "at most %d objects are removed at once",
+		return ofs_error_set(err, EINVAL, "at most %d objects can be removed at once",
 				     OFS_S3_DELETE_MAX);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = ofs_s3_check_key(s, keys[i], err);
@@ -428,7 +430,7 @@ static int probe_object(struct ofs_s3 *s, const char *key, struct ofs_error *err
 		return r < 0 ? r : -EOPNOTSUPP;
 	r = ofs_s3_get(s, key, PROBE_LEN, &there, err);
 	if (r == 0 && (there.len != PROBE_LEN || memcmp(there.data, probe_data, PROBE_LEN) != 0))
-		r = ofs_error_set(err, EREMOTEIO, "the S3 service at %s gives back other bytes",
+		r = ofs_error_set(err, EREMOTEIO, "the S3 service at %s returns other bytes",
 				  s->set.location->endpoint);
 	return r == 0 ? ofs_s3_list(s, key, NULL, ignore, NULL, err) : r;
 }
@@ -455,7 +457,7 @@ int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err)
 	int r;
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return ofs_error_set(err, EREMOTEIO, "no random numbers to be had");
+		return ofs_error_set(err, EREMOTEIO, "cannot get random numbers");
 	snprintf(key, sizeof(key), "probe/%016llx", (unsigned long long)random);
 	snprintf(none, sizeof(none), "%s-none", key);
 	r = probe_absence(s, none, err);

@@ -49,9 +49,9 @@ static int fail_transfer(const struct ofs_s3 *s, const struct ofs_s3_request *x,
 	case -ETIMEDOUT:
 		return ofs_s3_fail(s, x, EAGAIN, "does not answer", "it took too long", err);
 	case -ECANCELED:
-		return ofs_s3_fail(s, x, ECANCELED, "was no longer asked for", "canceled", err);
+		return ofs_s3_fail(s, x, ECANCELED, "did not complete", "canceled", err);
 	case -EFBIG:
-		return ofs_s3_fail(s, x, EFBIG, "answers with too many bytes to", NULL, err);
+		return ofs_s3_fail(s, x, EFBIG, "sends too many bytes for", NULL, err);
 	case -ECONNREFUSED:
 		return ofs_s3_fail(s, x, EAGAIN, "cannot be asked for", x->answer.reason, err);
 	default: /* `err` describes it already */

@@ -107,12 +107,12 @@ int ofs_seal_key_load(const char *file, const char *command, struct ofs_error *e
 			"libcrypto cannot be loaded, so nothing can be sealed; install "
 			"libssl3");
 	if (file && !r)
-		return ofs_error_set(err, EACCES, "the key's file '%s' does not exist", file);
+		return ofs_error_set(err, EACCES, "the key file '%s' does not exist", file);
 	if (!parse_key(&text, bytes))
 		return ofs_error_set(
 			err, EACCES,
-			"%s%s%s gives no key: one is 32 bytes, as they are, in base64 "
-			"or as 64 hexadecimal digits, made by: head -c 32 /dev/urandom "
+			"%s%s%s gives no key: it must be 32 bytes, raw, in base64 or as "
+			"64 hexadecimal digits; make one with: head -c 32 /dev/urandom "
 			"| base64",
 			file ? "the file '" : "the key command", file ? file : "", file ? "'" : "");
 	*ret = ofs_seal_key_create(bytes);
@@ -216,7 +216,7 @@ static int tell(const char *name, int r, struct ofs_error *err)
 				     name);
 	case -ENOMSG:
 		return ofs_error_set(err, EBADMSG,
-				     "%s is not sealed: it was put there without the key", name);
+				     "%s is not sealed: it was written without the key", name);
 	case -EBADMSG:
 		return ofs_error_set(err, EBADMSG,
 				     "%s is damaged, or was changed by somebody without the key",

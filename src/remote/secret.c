@@ -79,7 +79,7 @@ int ofs_secret_run(const char *command, const char *what, struct ofs_error *err,
 	ofs_buf_reserve(ret, OUTPUT_MAX + 1);
 	r = ofs_process_run(&process, &end);
 	if (r == -ETIMEDOUT)
-		return ofs_error_set(err, EACCES, "%s was ended, since it took longer than %d s",
+		return ofs_error_set(err, EACCES, "%s was ended because it took longer than %d s",
 				     what, COMMAND_TIMEOUT_S);
 	if (r < 0)
 		return ofs_error_set(err, EACCES, "%s cannot be run: %s", what, strerror(-r));
