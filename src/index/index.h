@@ -163,7 +163,7 @@ void ofs_index_swap(struct ofs_index *ix, struct ofs_index *other);
 int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret);
 int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino,
 			struct ofs_index_inode *ret); /* -ENOENT */
-/* Lists those from `first` to `last`, in this order. `fn` takes over in->target. */
+/* Lists the inodes from `first` to `last`, in order. `fn` takes over in->target. */
 int ofs_index_list_inodes(struct ofs_index *ix, uint64_t first, uint64_t last,
 			  int (*fn)(void *arg, const struct ofs_index_inode *in), void *arg);
 /* The inode that an entry of a directory names. -ENOENT: there is no such entry. */

@@ -28,8 +28,8 @@
  *           how long its content is expected to live; `bad` says that it cannot be read. Frames
  *           worth rewriting are found through an index of those alone.
  *   xattr   The extended attributes of an inode, encoded as in base/xattr.h; no row without any.
- *   tombstone  The record of a removed inode, and the time of its removal in seconds. Its number is
- *           never reused.
+ *   tombstone  The record of a removed inode, and the time of its removal in seconds. No other
+ *           content gets its number.
  *   ledger  Sums of tokens by `day` since 1970 and `who`; `id` is a hash of both.
  *   mark    Inodes that were moved to where content lives longer or shorter.
  *   draft   Content that is still in the journal.

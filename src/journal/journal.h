@@ -135,7 +135,7 @@ int ofs_journal_settle(struct ofs_journal *j);
  */
 ofs_lsn ofs_journal_end(struct ofs_journal *j);
 
-/* The same, but before the header of a newest segment that has no record yet. */
+/* The same, except that it precedes the header of a newest segment that has no record yet. */
 ofs_lsn ofs_journal_tail(struct ofs_journal *j);
 
 /* Everything before it is known to be synced. A record or a segment's header begins there. */
