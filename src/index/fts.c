@@ -318,7 +318,7 @@ static int fts_compact(struct ofs_fts *fts, int64_t pages)
 	return pages <= COMPACT_PAGES ? ofs_db_exec(&fts->db, "VACUUM") : 0;
 }
 
-/* Returns free pages to the filesystem, and at last the write-ahead log. 1: there is more to do. */
+/* Returns free pages to the filesystem, and finally empties the WAL. 1: there is more to do. */
 static int fts_shrink(struct ofs_fts *fts)
 {
 	int64_t pages, unused;

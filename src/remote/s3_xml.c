@@ -254,7 +254,7 @@ struct list {
 	struct ofs_buf key; /* of the object being read */
 	uint64_t size;
 	bool has_key, has_size;
-	bool has_end; /* it has been read whether another page follows */
+	bool has_end; /* IsTruncated has been read */
 };
 
 static bool parse_size(const char *text, uint64_t *ret)
