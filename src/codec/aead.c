@@ -47,7 +47,7 @@ static void cipher_free(EVP_CIPHER_CTX **c)
 		lib.EVP_CIPHER_CTX_free_(*c);
 }
 
-/* `tag` is read or written. */
+/* Reads `tag` when opening, writes it when sealing. */
 static int run(const struct ofs_aead *a, bool seal, uint8_t *data, size_t len, uint8_t *tag)
 {
 	OFS_CLEANUP(cipher_free) EVP_CIPHER_CTX *c = NULL;

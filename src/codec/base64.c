@@ -11,7 +11,7 @@ bool ofs_base64_decode(const char *text, size_t len, struct ofs_buf *to)
 
 	while (padding < 2 && padding < len && text[len - 1 - padding] == '=')
 		padding++;
-	/* The library takes a '=' anywhere for a zero, and blanks at both ends for nothing. */
+	/* EVP_DecodeBlock() reads a '=' anywhere as a zero, and ignores blanks at both ends. */
 	if (len % 4 || len > INT_MAX || (len && (text[0] <= ' ' || text[len - 1] <= ' ')) ||
 	    (len && memchr(text, '=', len - padding)))
 		return false;
@@ -25,6 +25,6 @@ bool ofs_base64_decode(const char *text, size_t len, struct ofs_buf *to)
 
 void ofs_base64_encode(const void *data, size_t len, struct ofs_buf *to)
 {
-	ofs_buf_reserve(to, (len + 2) / 3 * 4 + 1); /* it writes a NUL */
+	ofs_buf_reserve(to, (len + 2) / 3 * 4 + 1); /* with the NUL that it writes */
 	to->len += (size_t)EVP_EncodeBlock(to->data + to->len, data, (int)len);
 }

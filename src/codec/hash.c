@@ -2,9 +2,9 @@
 #include "codec/hash.h"
 
 /*
- * The functions of libcrypto that its manual calls deprecated: those in their place fetch an
- * algorithm, for which libcrypto reads its configuration and enters all algorithms that it has.
- * That took 3 ms of each start of a tool, and brings all of libcrypto where it is linked statically.
+ * The functions of libcrypto used here are deprecated. Their replacements fetch an algorithm, for
+ * which libcrypto reads its configuration and registers all its algorithms. That took 3 ms at each
+ * start of a tool, and pulls in all of libcrypto where it is linked statically.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/md5.h>

@@ -9,7 +9,7 @@ struct ofs_compressor {
 	ZSTD_CCtx *ctx;
 };
 
-/* One decompression context per thread, freed when the thread ends. */
+/* Each thread has one decompression context, which is freed when the thread ends. */
 static pthread_once_t zstd_once = PTHREAD_ONCE_INIT;
 static pthread_key_t zstd_key;
 static int zstd_key_error;
@@ -71,7 +71,7 @@ static int compress(struct ofs_compressor *c, int level, bool checksum, const vo
 	return 0;
 }
 
-/* The checksum makes all damage visible to ofs_decompress(). */
+/* The checksum lets ofs_decompress() detect all damage. */
 int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t len,
 		 struct ofs_buf *out)
 {
@@ -127,7 +127,7 @@ int ofs_decompress(const void *data, size_t stored, void *ret, size_t len)
 
 int ofs_decompressed_size(const void *data, size_t stored, size_t max, size_t *ret)
 {
-	/* The two numbers that stand for an error are larger than any size. */
+	/* Both error values of this function are larger than any size. */
 	unsigned long long n = ZSTD_getFrameContentSize(data, stored);
 
 	if (n > max)

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* Keeps its working memory between calls; one thread at a time. */
+/* Keeps its working memory between calls. Used by one thread at a time. */
 struct ofs_compressor;
 
 struct ofs_compressor *ofs_compressor_create(void);
@@ -15,17 +15,19 @@ int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t l
 		 struct ofs_buf *out);
 
 /*
- * The same without zstd's checksum, for content that is checked in another way: it expands faster,
+ * The same without zstd's checksum, for content that is checked in another way. It expands faster,
  * but damage may go unnoticed.
  */
 int ofs_compress_bare(struct ofs_compressor *c, int level, const void *data, size_t len,
 		      struct ofs_buf *out);
 
 /*
- * Expands into exactly `len` bytes at `ret`. Any thread may call.
- * -EIO: damaged, or it expands to another size.
+ * Expands into exactly `len` bytes at `ret`. May be called from any thread. -EIO: the data is
+ * damaged or expands to another size.
  */
 int ofs_decompress(const void *data, size_t stored, void *ret, size_t len);
 
-/* What ofs_compress() was given: its length, of at most `max` bytes. -EIO: damaged, or more. */
+/*
+ * Sets *ret to the length of the content that was compressed. -EIO: damaged, or longer than `max`.
+ */
 int ofs_decompressed_size(const void *data, size_t stored, size_t max, size_t *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The blocks of files: which chunk each holds, which chunks and frames are alive by that, and who
- * is charged for them. What must hold between any two calls:
+ * The blocks of files: which chunk each one holds, which chunks and frames are therefore alive, and
+ * which file is charged for them. Invariants between any two calls:
  *
  *   - a chunk is live exactly when some block holds it; then exactly one of those blocks is not a
  *     guest, and chunk.bearer is its inode;
@@ -15,7 +15,7 @@ struct chunk_row {
 	uint64_t bearer;
 	int64_t frame;
 	uint32_t len;
-	int64_t share; /* bytes of its frame that its bearer is charged */
+	int64_t share; /* bytes of its frame that are charged to its bearer */
 	uint8_t sha[32];
 };
 
@@ -45,17 +45,17 @@ static int chunk_get(struct ofs_index *ix, uint64_t id, struct chunk_row *ret)
 	return ofs_column_bytes(st, 6, ret->sha, sizeof(ret->sha));
 }
 
-/* Repetitions that follow each other are dropped at once: a long file has many chunks. */
+/* Skips immediate repetitions, since a long file has many chunks. */
 static void heirs_add(struct ofs_index *ix, uint64_t ino)
 {
 	struct ofs_u64_list *l = &ix->heirs;
 
-	/* An entry from before this transaction does not stand for one that a rollback removes. */
+	/* Compares with entries of this transaction only: a rollback keeps the earlier ones. */
 	if (l->n == ix->heirs_kept || l->at[l->n - 1] != ino)
 		ofs_u64_list_add(l, ino);
 }
 
-/* Changes the bearer of a chunk, which becomes live with its first and dead without one. */
+/* Sets the bearer of a chunk, which becomes live with its first bearer and dead without one. */
 static int chunk_set_bearer(struct ofs_index *ix, uint64_t id, const struct chunk_row *c,
 			    uint64_t bearer)
 {
@@ -72,8 +72,8 @@ static int chunk_set_bearer(struct ofs_index *ix, uint64_t id, const struct chun
 }
 
 /*
- * Deletes one dropped chunk, unless it has a new reference since. 1: there was one. Holds the lock
- * for that one only.
+ * Deletes one dropped chunk, unless it has a reference again. 1: there was one. Holds the lock only
+ * for this chunk.
  */
 static int dropped_delete_next(struct ofs_index *ix)
 {
@@ -95,7 +95,7 @@ void ofs_index_delete_dropped(struct ofs_index *ix)
 	} while (r > 0);
 }
 
-/* Looks for a guest that can become the bearer: one of the same file if there is one. */
+/* Finds a guest that can become the bearer, in the same file if possible. -ENOENT: none. */
 static int block_find_guest(struct ofs_index *ix, uint64_t chunk, uint64_t ino, uint64_t *ret_ino,
 			    uint64_t *ret_block)
 {
@@ -125,7 +125,7 @@ static int block_put(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_
 	return ofs_db_run(&ix->db, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, block));
 }
 
-/* `ino` releases a chunk; its block row is already gone or holds another one. */
+/* `ino` releases a chunk. Its block row is already gone or holds another chunk. */
 static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool guest)
 {
 	uint64_t heir = 0, block;
@@ -214,9 +214,8 @@ static int inode_set_sha(struct ofs_index *ix, uint64_t ino, const uint8_t sha[3
 }
 
 /*
- * Block 0 is about to hold the chunk with the hash `now` (NULL: none). Keeps the recorded hash of
- * the whole content: it is written out, or replaced by 0 if it equals the new chunk's. -ENOENT: no
- * such inode.
+ * Preserves the recorded hash of the whole content when block 0 is about to hold the chunk with the
+ * hash `now` (NULL: none): stores it in full, or as 0 if it equals `now`. -ENOENT: no such inode.
  */
 static int inode_keep_sha(struct ofs_index *ix, uint64_t ino, const uint8_t *now)
 {
@@ -301,7 +300,7 @@ int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint
 	return r < 0 ? r : ofs_db_written(&ix->db, block_set(ix, ino, block, chunk));
 }
 
-/* The first block at or after `block`; -ENOENT. */
+/* The first block at or after `block`. -ENOENT: none. */
 static int block_next(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t *ret_block,
 		      uint64_t *ret_chunk, bool *ret_guest)
 {
@@ -323,7 +322,9 @@ static int block_next(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64
 	return 0;
 }
 
-/* Drops the first block at or after `block`. 1: there was one. Holds the lock for that one only. */
+/*
+ * Drops the first block at or after `block`. 1: there was one. Holds the lock only for this block.
+ */
 static int block_drop_next(struct ofs_index *ix, uint64_t ino, uint64_t block)
 {
 	OFS_DB_LOCKED(&ix->db);
@@ -355,7 +356,7 @@ int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block
 	return r;
 }
 
-/* Empties the list into the caller's hands. */
+/* Empties the list; the caller frees what it held. */
 static struct ofs_u64_list heirs_take(struct ofs_index *ix)
 {
 	OFS_DB_LOCKED(&ix->db);

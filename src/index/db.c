@@ -10,7 +10,7 @@
 void ofs_db_init(struct ofs_db *db, const char *path, const char *vfs, const char *const *sql,
 		 size_t nsql)
 {
-	/* SQLite must not take the name for a URI or for ":memory:". */
+	/* Keeps SQLite from taking the name for a URI or for ":memory:". */
 	db->path = ofs_format("%s%s", path[0] == '/' ? "" : "./", path);
 	db->vfs = vfs;
 	db->sql = sql;
@@ -29,7 +29,7 @@ void ofs_db_finish(struct ofs_db *db)
 	free(db->path);
 }
 
-/* Adds what a file takes on disk; a missing one takes nothing. */
+/* Adds the disk usage of a file. A missing file uses nothing. */
 static int add_usage(const struct ofs_db *db, const char *suffix, uint64_t *sum)
 {
 	OFS_FREE char *name = ofs_format("%s%s", db->path, suffix);
@@ -53,7 +53,7 @@ int ofs_db_disk_usage(const struct ofs_db *db, uint64_t *ret)
 	return r;
 }
 
-/* An existing file is not opened: closing it would drop SQLite's locks. */
+/* Does not open an existing file: closing it would drop SQLite's locks. */
 int ofs_db_create_file(struct ofs_db *db)
 {
 	int fd = ofs_io_open(AT_FDCWD, db->path, O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -72,7 +72,7 @@ int ofs_db_connect(struct ofs_db *db)
 
 	if (r < 0)
 		return r;
-	/* SQLite follows a link, and what lies elsewhere may be changed by nobody's leave. */
+	/* SQLite follows a link, which could lead it to change a file elsewhere. */
 	if (lstat(db->path, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -231,7 +231,7 @@ int ofs_db_run_blob(struct ofs_db *db, int id, const int64_t *args, size_t n, co
 	OFS_STMT sqlite3_stmt *st = NULL;
 	int r = ofs_db_start(db, id, args, n, &st);
 
-	/* A parameter that is not bound is NULL. */
+	/* An unbound parameter is NULL. */
 	if (r == 0 && data)
 		r = ofs_db_bind_blob(db, st, (int)n + 1, data, len);
 	return r < 0 ? r : ofs_db_step(db, st);
@@ -285,7 +285,7 @@ int ofs_db_end(struct ofs_db *db, int r)
 {
 	if (r == 0)
 		r = ofs_db_exec(db, "COMMIT");
-	/* SQLite itself has rolled back after some errors. */
+	/* After some errors SQLite has already rolled back. */
 	if (r < 0 && db->conn && !sqlite3_get_autocommit(db->conn))
 		ofs_db_exec(db, "ROLLBACK");
 	return r;

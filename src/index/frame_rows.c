@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames and chunks, and the dead ranges of packs that can be reclaimed. */
+/* Frames, chunks, and the dead ranges of packs that can be reclaimed. */
 #include "index/index_state.h"
 
 static int chunk_read(sqlite3_stmt *st, struct ofs_index_chunk *ret)
@@ -86,7 +86,7 @@ int ofs_index_list_chunks(struct ofs_index *ix, uint64_t frame,
 	return r;
 }
 
-/* Hands the chunks that a statement finds to `fn`, each with the number in `column`. */
+/* Passes the chunks that a statement returns to `fn`, each with the number in `column`. */
 static int list_chunks_of(struct ofs_index *ix, enum ofs_index_stmt id, const int64_t *args,
 			  size_t n, int column,
 			  int (*fn)(void *arg, uint64_t number, const struct ofs_index_chunk *c),
@@ -100,7 +100,7 @@ static int list_chunks_of(struct ofs_index *ix, enum ofs_index_stmt id, const in
 	while ((r = ofs_db_step(&ix->db, st)) > 0) {
 		struct ofs_index_chunk c;
 
-		/* The chunk or its frame is missing: this must not be taken for a hole. */
+		/* The chunk or its frame is missing, which must not be taken for a hole. */
 		if (sqlite3_column_type(st, 2) == SQLITE_NULL)
 			return -EUCLEAN;
 		r = chunk_read(st, &c);
@@ -215,7 +215,7 @@ int ofs_index_has_frame(struct ofs_index *ix, uint32_t pack, uint64_t off)
 	return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
-/* Where the last extent ends. Under the lock. */
+/* The end of the last extent. Under the lock. */
 static int last_end(struct ofs_index *ix, uint32_t *ret_pack, uint64_t *ret_off)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
@@ -299,7 +299,7 @@ struct dead_frame {
 	int64_t id;
 };
 
-/* The first dead frame at or after a place, over all packs. Under the lock. */
+/* The first dead frame at or after a position in any pack. Under the lock. */
 static int dead_next(struct ofs_index *ix, uint32_t pack, uint64_t off, struct dead_frame *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
@@ -313,7 +313,7 @@ static int dead_next(struct ofs_index *ix, uint32_t pack, uint64_t off, struct d
 	return 0;
 }
 
-/* The next dead range at or after a place. -ENOENT: there is none. */
+/* The next dead range at or after a position. -ENOENT: none. */
 static int dead_range(struct ofs_index *ix, uint64_t header, uint32_t pack, uint64_t off,
 		      struct ofs_index_dead *ret)
 {
@@ -365,7 +365,7 @@ int ofs_index_list_dead(struct ofs_index *ix, uint64_t header, size_t max,
 	return 0;
 }
 
-/* Deletes the first dead frame of a range. 1: there was one. Holds the lock for that one only. */
+/* Deletes the first dead frame of a range. 1: there was one. Holds the lock only for this frame. */
 static int dead_delete_next(struct ofs_index *ix, const struct ofs_index_dead *d)
 {
 	OFS_DB_LOCKED(&ix->db);

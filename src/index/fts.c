@@ -11,10 +11,10 @@
 #include "io/file.h"
 
 #define WASTEFUL_FROM 1000 /* documents */
-#define MERGE_FROM 16 /* documents that came since the last time */
-#define MERGE_PAGES 256 /* at once: some milliseconds */
+#define MERGE_FROM 16 /* documents added since the last merge */
+#define MERGE_PAGES 256 /* per step; takes some milliseconds */
 #define VACUUM_PAGES "1024"
-#define COMPACT_PAGES 4096 /* rewriting so many takes some milliseconds */
+#define COMPACT_PAGES 4096 /* rewriting this many takes some milliseconds */
 
 static const char fts_guard[] = "PRAGMA locking_mode = EXCLUSIVE;"
 				"PRAGMA cache_size = -4096;"
@@ -89,7 +89,7 @@ static int fts_open(struct ofs_fts *fts)
 	return r < 0 ? r : fts_recount(fts);
 }
 
-/* The connection is closed. */
+/* The connection must be closed. */
 static int fts_remove(const struct ofs_fts *fts)
 {
 	static const char *const suffixes[] = { "-wal", "-shm", "-journal", "" };
@@ -119,7 +119,7 @@ static int fts_start_anew(struct ofs_fts *fts)
 		r = fts_open(fts);
 	if (r < 0) {
 		ofs_db_disconnect(&fts->db);
-		ofs_log(LOG_ERR, "cannot start the search index '%s' anew: %s", fts->db.path,
+		ofs_log(LOG_ERR, "cannot recreate the search index '%s': %s", fts->db.path,
 			strerror(-r));
 	}
 	return r;
@@ -128,7 +128,7 @@ static int fts_start_anew(struct ofs_fts *fts)
 int ofs_fts_done(struct ofs_fts *fts, int r)
 {
 	if (r == -EUCLEAN && fts->db.conn) {
-		ofs_log(LOG_WARNING, "the search index '%s' is damaged (%s): it is built anew",
+		ofs_log(LOG_WARNING, "the search index '%s' is damaged (%s) and will be rebuilt",
 			fts->db.path, sqlite3_errmsg(fts->db.conn));
 		fts_start_anew(fts);
 	}
@@ -158,7 +158,7 @@ int ofs_fts_open(const char *path, struct ofs_error *err, struct ofs_fts **ret)
 	ofs_index_vfs_opening = false;
 	if (r == -EUCLEAN) {
 		ofs_log(LOG_WARNING,
-			"the search index '%s' is damaged or of another format: it is built anew",
+			"the search index '%s' is damaged or of another format and will be rebuilt",
 			fts->db.path);
 		r = fts_start_anew(fts);
 	}
@@ -224,11 +224,11 @@ int ofs_fts_commit(struct ofs_fts *fts)
 	r = ofs_db_end(&fts->db, fts->db.failure);
 	if (r < 0 && r != -EUCLEAN)
 		fts_recount(fts);
-	/* Damage found by a statement has been dealt with already. */
+	/* Damage found by a statement has been handled already. */
 	return fts->db.failure ? r : ofs_fts_done(fts, r);
 }
 
-/* ---- the whole */
+/* ---- the database as a whole */
 
 int ofs_fts_set_complete(struct ofs_fts *fts, bool complete)
 {
@@ -288,7 +288,7 @@ int ofs_fts_rebuild(struct ofs_fts *fts)
 	return ofs_fts_done(fts, r);
 }
 
-/* A step of merging in both tables; 1. */
+/* Merges some segments of both tables. Returns 1 or -errno. */
 static int fts_merge(struct ofs_fts *fts)
 {
 	int64_t pages = fts->merging ? MERGE_PAGES : -MERGE_PAGES;
@@ -311,14 +311,14 @@ static int fts_merge(struct ofs_fts *fts)
 	return r < 0 ? r : 1;
 }
 
-/* Makes a small database as small as it can be; a large one gives its free pages back. */
+/* Compacts a small database. Does nothing to a large one, whose free pages are returned later. */
 static int fts_compact(struct ofs_fts *fts, int64_t pages)
 {
 	fts->scattered = false;
 	return pages <= COMPACT_PAGES ? ofs_db_exec(&fts->db, "VACUUM") : 0;
 }
 
-/* Gives free pages back, and finally the write-ahead log. 1: there is more to do. */
+/* Returns free pages to the filesystem, and finally empties the WAL. 1: there is more to do. */
 static int fts_shrink(struct ofs_fts *fts)
 {
 	int64_t pages, unused;

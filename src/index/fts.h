@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search index: a full-text index in a SQLite database of its own beside the index. It holds
- * derived data only: it may be deleted at any time and is then rebuilt by its writer.
+ * The search index: a full-text index in a SQLite database of its own, beside the index. It holds
+ * only derived data: it may be deleted at any time, and its writer then rebuilds it.
  *
- * Content is indexed once for each SHA-256, by its words (base/words.h), in documents of at most
+ * Content is indexed once per SHA-256, by its words (base/words.h), in documents of at most
  * OFS_FTS_DOC_MAX bytes that are cut at line ends. A document also counts as having the words of
- * the first bytes of the next one. Files refer to their content; a content without a file is dead:
+ * the first bytes of the next one. Files refer to their content. A content without a file is dead:
  * it is never found, but takes space until ofs_fts_rebuild(), since a document cannot be removed
  * without its text.
  *
- * Every call may come from any thread. The connection's lock is held for one statement at a time,
- * so that searches go on between the statements of a batch; they see what the batch has written so
- * far. Batches belong to one thread at a time.
+ * Every call may come from any thread. The lock of the connection is held for one statement at a
+ * time, so that searches continue between the statements of a batch; they see what the batch has
+ * written so far. One thread at a time may have a batch.
  *
- * All functions return 0 (or a count) or -errno. -EUCLEAN: the database was damaged; it has been
- * started anew, an open batch is lost, and ofs_fts_generation() has changed.
+ * All functions return 0 (or a count) or -errno. -EUCLEAN: the database was damaged and has been
+ * started anew; an open batch is lost, and ofs_fts_generation() has changed.
  */
 #pragma once
 
@@ -26,13 +26,13 @@
 #include "base/util.h"
 
 #define OFS_FTS_DOC_MAX 1024
-#define OFS_FTS_CONTENT_MAX (UINT64_C(64) << 20) /* of a content, from its start, is indexed */
+#define OFS_FTS_CONTENT_MAX (UINT64_C(64) << 20) /* bytes indexed of a content, from its start */
 
 struct ofs_fts;
 
 /*
- * A part of a content: the bytes [off, off + len), whose first byte is in line `line`, from 1. Its
- * number is the higher the later it was indexed.
+ * A part of a content: the bytes [off, off + len), the first of which is in line `line`, counted
+ * from 1. A document that is indexed later has a higher number.
  */
 struct ofs_fts_doc {
 	uint8_t sha[32];
@@ -51,34 +51,34 @@ struct ofs_fts_file {
 
 struct ofs_fts_counts {
 	uint64_t files;
-	uint64_t documents; /* dead ones included */
+	uint64_t documents; /* including dead ones */
 	uint64_t dead;
-	uint64_t bytes; /* on disk, the write-ahead log included */
+	uint64_t bytes; /* on disk, including the write-ahead log */
 };
 
 /*
- * Opens `path` or creates it with mode 0600. A database that is damaged or of another format is
- * logged and started anew. -EBUSY: another process has it.
+ * Opens `path`, or creates it with mode 0600. If the database is damaged or has another format,
+ * this is logged and it is started anew. -EBUSY: another process has it.
  */
 int ofs_fts_open(const char *path, struct ofs_error *err, struct ofs_fts **ret);
 
-/* An open batch is rolled back. NULL is allowed. */
+/* Rolls an open batch back. NULL is allowed. */
 void ofs_fts_close(struct ofs_fts *fts);
 
-/* Changes whenever the index is started anew; never 0. */
+/* Changes whenever the index is started anew. Never 0. */
 uint64_t ofs_fts_generation(struct ofs_fts *fts);
 
 /* Changes whenever documents lose their numbers. */
 uint64_t ofs_fts_numbering(struct ofs_fts *fts);
 
-/* ---- filling it. All that writes must be in a batch, but set_complete and rebuild. */
+/* ---- filling it: all writes but set_complete and rebuild need a batch */
 
-/* -EINVAL: one is open. */
+/* -EINVAL: a batch is open. */
 int ofs_fts_begin(struct ofs_fts *fts);
-/* After an error of any write: returns that error and rolls the batch back. */
+/* If a write has failed, rolls the batch back and returns the error. */
 int ofs_fts_commit(struct ofs_fts *fts);
 
-/* 1 if the content is indexed, or is not text; else 0. */
+/* 1 if the content is indexed or is not text, else 0; or -errno. */
 int ofs_fts_has_content(struct ofs_fts *fts, const uint8_t sha[32]);
 
 /* Reads content as pread(2) does. */
@@ -86,108 +86,103 @@ typedef ssize_t (*ofs_fts_read_fn)(void *arg, void *buf, size_t size, uint64_t o
 
 /*
  * Indexes a content of `size` bytes unless it is indexed already. A content with a NUL in its first
- * 8 KiB has no documents. `read` runs with no lock held; after
- * its error, or when the content ends early (-ESTALE), only dead documents remain. For a long
- * content, the batch is committed and a new one started every 2 MiB.
+ * 8 KiB gets no documents. `read` runs with no lock held. If it fails, or the content ends early
+ * (-ESTALE), only dead documents remain. For a long content, the batch is committed and a new one
+ * started every 2 MiB.
  */
 int ofs_fts_put_content(struct ofs_fts *fts, const uint8_t sha[32], uint64_t size,
 			ofs_fts_read_fn read, void *arg);
 
 /*
- * Enters or updates a file. `sha` NULL: its content is not known; else it must be indexed
- * (-ENOENT). `title` and `tags` may be NULL. Strings need not be UTF-8.
+ * Adds or updates a file. With `sha` NULL its content is unknown; otherwise the content must be
+ * indexed (-ENOENT). `title` and `tags` may be NULL. Strings need not be UTF-8.
  */
 int ofs_fts_put_file(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, const char *name,
 		     const char *title, const char *tags, int64_t stamp);
 
-/* A missing one is no error. */
+/* A missing file is not an error. */
 int ofs_fts_remove_file(struct ofs_fts *fts, uint64_t ino);
 
 /* -ENOENT. */
 int ofs_fts_get_file(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret);
 
-/* Up to `max` inode numbers above `after`, in order. Returns their count; 0 at the end. */
+/* Returns up to `max` inode numbers above `after`, in order, and their count; 0 at the end. */
 int ofs_fts_list_files(struct ofs_fts *fts, uint64_t after, uint64_t *ret, size_t max);
 
-/*
- * The writer's note that nothing is left to index. It is durable when the call returns. Not in a
- * batch.
- */
+/* Records whether anything is left to index. Durable when the call returns. -EINVAL in a batch. */
 int ofs_fts_set_complete(struct ofs_fts *fts, bool complete);
-int ofs_fts_is_complete(struct ofs_fts *fts); /* 1 or 0 */
+int ofs_fts_is_complete(struct ofs_fts *fts); /* 1 or 0, or -errno */
 
-/* True if more than half of at least 1000 documents are dead. */
+/* True if there are at least 1000 documents and more than half of them are dead. */
 bool ofs_fts_is_wasteful(struct ofs_fts *fts);
 
 /*
- * Drops all documents. Files keep their names, but get a stamp of 0 and no content: all content has
- * to be put again. Not in a batch.
+ * Drops all documents. Files keep their names, but get the stamp 0 and no content: all content must
+ * be added again. -EINVAL in a batch.
  */
 int ofs_fts_rebuild(struct ofs_fts *fts);
 
 /*
  * Makes the database smaller and queries faster after many additions, a little at a time. 1: there
- * is more to do. Not in a batch.
+ * is more to do. -EINVAL in a batch.
  */
 int ofs_fts_tidy(struct ofs_fts *fts);
 
 int ofs_fts_counts(struct ofs_fts *fts, struct ofs_fts_counts *ret);
 
-/*
- * ---- vectors of documents (embed/embed.h). Those of another model, or of no content, are pruned.
- */
+/* ---- vectors of documents (embed/embed.h): those of another model or of no content are pruned */
 
-/* A content that has none yet. */
+/* A content without vectors. */
 struct ofs_fts_bare {
-	uint64_t id; /* the contents that come after have higher ones */
+	uint64_t id; /* later contents have higher ids */
 	uint8_t sha[32];
 	struct ofs_fts_range {
 		uint64_t off;
 		uint32_t len;
-	} *docs; /* the caller's to free */
+	} * docs; /* the caller frees it */
 	size_t ndocs;
 };
 
-/* The first content after `after` without vectors of the model; -ENOENT: there is none. */
+/* The first content after `after` without vectors of the model. -ENOENT: none. */
 int ofs_fts_next_bare(struct ofs_fts *fts, const char *model, uint64_t after,
 		      struct ofs_fts_bare *ret);
 
-/* Puts those of all documents of a content, `len` bytes in all. Within a batch. */
+/* Adds the vectors of all documents of a content, `len` bytes in all. Needs a batch. */
 int ofs_fts_put_vectors(struct ofs_fts *fts, const char *model, const uint8_t sha[32],
 			const void *data, size_t len);
 
 /*
- * Calls `fn` for up to `limit` contents whose vectors were put after number *at, which becomes that
- * of the last, with the first of their documents. Under the lock: `fn` must not call the index.
- * Returns how many there were.
+ * Calls `fn` for up to `limit` contents whose vectors have a number above *at, which it advances.
+ * `doc` is the first of the content's `ndocs` documents. Under the lock: `fn` must not call the
+ * index. Returns how many contents there were.
  */
 int ofs_fts_list_vectors(struct ofs_fts *fts, const char *model, uint64_t *at, size_t limit,
 			 void (*fn)(void *arg, uint64_t doc, size_t ndocs, const void *data,
 				    size_t len),
 			 void *arg);
 
-/* Drops some that are not needed any more. Within a batch. 1: there may be more. */
+/* Drops some vectors that are no longer needed. Needs a batch. 1: there may be more. */
 int ofs_fts_prune_vectors(struct ofs_fts *fts, const char *model);
 
-/* ---- asking it. Lists are appended to. Words are those of base/words.h. */
+/* ---- queries: results are appended to the lists; words are those of base/words.h */
 
-/* The documents that have the word, the newest first. */
+/* The documents that have the word, newest first. */
 int ofs_fts_find_word(struct ofs_fts *fts, const char *word, size_t len, size_t limit,
 		      struct ofs_u64_list *ret);
 
-/* Documents with words that start so, in no order; one may be named more than once. */
+/* Documents with words that begin with `start`, in no order, and possibly more than once. */
 int ofs_fts_find_start(struct ofs_fts *fts, const char *start, size_t len, size_t limit,
 		       struct ofs_u64_list *ret);
 
-/* Files that have the word in their name, title or tags, the highest number first. */
+/* The files that have the word in their name, title or tags, highest number first. */
 int ofs_fts_find_label(struct ofs_fts *fts, const char *word, size_t len, size_t limit,
 		       struct ofs_u64_list *ret);
 
-/* -ENOENT: there is none, or it is dead. */
+/* -ENOENT: there is no such document, or it is dead. */
 int ofs_fts_get_doc(struct ofs_fts *fts, uint64_t id, struct ofs_fts_doc *ret);
 
-/* The documents of a file's content: *ret_n that follow each other. */
+/* The documents of a file's content: *ret_n consecutive ones. */
 int ofs_fts_docs_of(struct ofs_fts *fts, uint64_t ino, uint64_t *ret_first, uint64_t *ret_n);
 
-/* The files that have this content, the highest number first. */
+/* The files that have this content, highest number first. */
 int ofs_fts_files_of(struct ofs_fts *fts, const uint8_t sha[32], struct ofs_u64_list *ret);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing to the search index: contents, in parts, and files. */
+/* Writing to the search index: contents, part by part, and files. */
 #include "base/text.h"
 #include "base/words.h"
 #include "index/fts_schema.h"
 
-#define PART_MAX ((size_t)256 * 1024) /* bytes that are read at once */
-#define SNIFF 8192 /* bytes at the start that tell text from what is none */
-#define PARTS_AT_ONCE 8 /* of a long content, in one batch */
-#define AHEAD 100 /* bytes of the next document */
+#define PART_MAX ((size_t)256 * 1024) /* bytes that are read at a time */
+#define SNIFF 8192 /* bytes at the start that tell text from binary content */
+#define PARTS_AT_ONCE 8 /* of a long content, per batch */
+#define AHEAD 100 /* bytes of the next document whose words count, too */
 
-/* Appends a word to the text that FTS5 gets, which parts words at blanks. */
+/* Appends a word to the text for FTS5, which splits at blanks. */
 static void append_word(void *arg, const struct ofs_word *word)
 {
 	ofs_buf_append(arg, word->text, word->len);
@@ -43,10 +43,10 @@ int ofs_fts_has_content(struct ofs_fts *fts, const uint8_t sha[32])
 struct filling {
 	struct ofs_fts *fts;
 	int64_t content;
-	int64_t first, docs; /* its documents */
-	char *buf; /* a part of it, PART_MAX bytes; the first `len` are read */
+	int64_t first, docs; /* the documents of the content */
+	char *buf; /* a part of the content; holds up to PART_MAX bytes, `len` of which are read */
 	size_t len;
-	uint64_t size; /* of what is indexed */
+	uint64_t size; /* of the indexed part */
 	ofs_fts_read_fn read;
 	void *arg;
 	struct ofs_fts_doc at;
@@ -79,7 +79,8 @@ static int content_begin(struct filling *f, const uint8_t sha[32])
 }
 
 /*
- * The content is complete. Without this the row stays incomplete, so that its number is not reused.
+ * Marks the content as complete. If this is not reached, the row stays incomplete, so that its
+ * number is not reused.
  */
 static int content_end(struct filling *f)
 {
@@ -109,8 +110,8 @@ static int read_part(struct filling *f)
 }
 
 /*
- * The length of a document at the start of `size` bytes: up to the last line end, or, where a line
- * is longer, the last blank; not within a character.
+ * The length of the document at the start of `size` bytes: up to the last line end or, if the line
+ * is longer than a document, the last blank. Never cuts within a character.
  */
 static size_t doc_end(const char *text, size_t size)
 {
@@ -160,8 +161,8 @@ static int insert_doc(struct filling *f)
 }
 
 /*
- * The document that begins `done` bytes after the start of the part. It also has the words of what
- * follows, so that it is found by a phrase that goes on there.
+ * Adds the document that begins `done` bytes after the start of the part. It also gets the words
+ * that follow, so that it is found by a phrase that continues there.
  */
 static int put_doc(struct filling *f, size_t done)
 {
@@ -174,7 +175,10 @@ static int put_doc(struct filling *f, size_t done)
 	return ofs_fts_written(f->fts, insert_doc(f));
 }
 
-/* The documents of the part, but for the last, which may go on, unless the content ends there. */
+/*
+ * Adds the documents of the part. Leaves out the last one, which may continue, unless the content
+ * ends there.
+ */
 static int put_part(struct filling *f)
 {
 	bool last = f->at.off + f->len == f->size;
@@ -262,7 +266,7 @@ int ofs_fts_get_file(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret
 	return ofs_fts_done(fts, file_get(fts, ino, ret, &content));
 }
 
-/* One file more (1) or less (-1) has the content; content 0 is none. */
+/* Counts one more (1) or one less (-1) file with the content; content 0 is none. */
 static int content_use(struct ofs_fts *fts, int64_t content, int by)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
@@ -285,7 +289,7 @@ static int content_use(struct ofs_fts *fts, int64_t content, int by)
 	return r;
 }
 
-/* The words of a file's label, of which a missing file has none. */
+/* The words of a file's label. A missing file has none. */
 static int label_get(struct ofs_fts *fts, uint64_t ino, struct ofs_buf *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
@@ -297,7 +301,7 @@ static int label_get(struct ofs_fts *fts, uint64_t ino, struct ofs_buf *ret)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* FTS5 takes words out that it is told; it does not know them. */
+/* FTS5 does not store the words, so it must be told which ones to remove. */
 static int label_replace(struct ofs_fts *fts, uint64_t ino, const struct ofs_buf *label)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf had = OFS_BUF_INIT;

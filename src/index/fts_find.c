@@ -14,7 +14,7 @@ static int gather(struct ofs_fts *fts, sqlite3_stmt *st, struct ofs_u64_list *re
 
 /* ---- words */
 
-/* Words have no quotes in them. */
+/* Words contain no quotes. */
 static int find(struct ofs_fts *fts, enum ofs_fts_stmt id, const char *word, size_t len,
 		size_t limit, struct ofs_u64_list *ret)
 {
@@ -46,7 +46,9 @@ int ofs_fts_find_label(struct ofs_fts *fts, const char *word, size_t len, size_t
 	return ofs_fts_done(fts, find(fts, OFS_FTS_FIND_LABEL, word, len, limit, ret));
 }
 
-/* The words from `start` on and before what follows all that start so. */
+/*
+ * The words that begin with `start` are those from it on and before `start` with an 0xff appended.
+ */
 static int find_start(struct ofs_fts *fts, const char *start, size_t len, size_t limit,
 		      struct ofs_u64_list *ret)
 {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the search index, format 3. application_id is OFS_FTS_APPLICATION, user_version
- * OFS_FTS_FORMAT; one of another format is thrown away.
+ * The tables of the search index, format 3. application_id is OFS_FTS_APPLICATION, and user_version
+ * is OFS_FTS_FORMAT. A database of another format is discarded.
  *
  *   meta     `complete`: nothing was left to index. `merged`: the number of documents when segments
- *            were merged last.
- *   content  Its documents are `doc` and those that follow, `docs` of them, -1 while they are being
- *            put, and for good if that failed; `users`: the files that name it. Found by the first
- *            bytes of the hash.
+ *            were last merged.
+ *   content  Its documents are `doc` and the following ones, `docs` of them. `docs` is -1 while
+ *            they are being added, and stays so if that fails. `users`: the number of files with
+ *            this content. Found by the first bytes of the hash.
  *   doc      `len` bytes of a content from `off` on, starting in line `line`. The id is that of a
- *            row of `word`, and grows.
+ *            row of `word`, and only grows.
  *   word     FTS5 without content: which documents have which words (base/words.h), and no more.
  *   word_row The same as a table of words and documents.
- *   file     `content`: its number or NULL. `stamp` is the caller's. `label`: the words of `label`.
+ *   file     `content`: its number or NULL. `stamp` is the caller's. `label`: the words of its row
+ *            in `label`.
  *   label    FTS5 without content: the words of the name, the title and the tags of a file.
  *   model    The id (embed/embed.h) of a model that makes vectors.
  *   vector   The vectors of the documents of a content, one after the other, by a model. They stay
- *            when content is indexed anew, as its documents are the same but for their numbers;
- *            the row gets a new number then.
+ *            when the content is indexed again, since its documents are the same but for their
+ *            numbers; the row then gets a new number.
  */
 #pragma once
 
@@ -31,13 +32,13 @@
 /* Run on an empty database, before anything is written. */
 extern const char ofs_fts_layout[];
 
-/* Creates the tables and signs the database; run inside a transaction. */
+/* Creates the tables and signs the database. Run inside a transaction. */
 extern const char ofs_fts_create[];
 
-/* Drops all indexed content; run inside a transaction. */
+/* Drops all indexed content. Run inside a transaction. */
 extern const char ofs_fts_clear[];
 
-/* The statements: OFS_FTS_<name>, and its text. */
+/* The statements: OFS_FTS_<name> and its text. */
 /* clang-format off */
 #define OFS_FTS_TABLE(X) \
 	X(META_GET, "SELECT complete, merged FROM meta WHERE id = 1") \
@@ -79,7 +80,7 @@ extern const char ofs_fts_clear[];
 	X(VECTOR_DOCS, "SELECT off, len FROM doc WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id") \
 	X(VECTOR_PUT, "INSERT INTO vector(model, sha, data) VALUES(?1, ?2, ?3)") \
 	X(VECTOR_RENUMBER, "UPDATE vector SET id = (SELECT max(id) FROM vector) + 1 WHERE id IN" \
-	  " (SELECT v.id FROM content c JOIN vector v ON substr(v.sha, 1, 4) = substr(c.sha, 1, 4)" \
+	 " (SELECT v.id FROM content c JOIN vector v ON substr(v.sha, 1, 4) = substr(c.sha, 1, 4)" \
 	  " AND v.sha = c.sha WHERE c.id = ?1 LIMIT 1)") \
 	X(VECTOR_LIST, "SELECT v.id, c.doc, c.docs, v.data FROM vector v JOIN content c" \
 	  " ON substr(c.sha, 1, 4) = substr(v.sha, 1, 4) AND c.sha = v.sha AND c.docs > 0" \
@@ -99,30 +100,33 @@ enum ofs_fts_stmt {
 	OFS_FTS_STMTS
 };
 
-/* The statements by enum ofs_fts_stmt. */
+/* The text of the statements, by enum ofs_fts_stmt. */
 extern const char *const ofs_fts_sql[];
 
-/* ---- the search index as its parts share it */
+/* ---- the state of the search index, shared by the files that implement it */
 
-/* All that follows `generation` is guarded by the lock of `db`. */
+/* All after `numbering` is guarded by the lock of `db`. */
 struct ofs_fts {
-	struct ofs_db db; /* closed when it could not be started anew; the next batch tries again */
-	_Atomic uint64_t generation; /* written under the lock, as is the next */
+	struct ofs_db db; /* closed if it could not be started anew; the next batch tries again */
+	_Atomic uint64_t generation; /* written under the lock, like the next */
 	_Atomic uint64_t numbering;
-	uint64_t files, documents, alive; /* as the database has them */
-	uint64_t merged; /* documents there were when segments were last merged */
-	bool merging; /* they are being merged */
-	bool scattered; /* they were, and what the old ones took is still there */
-	bool changed; /* since the write-ahead log was given back */
+	uint64_t files, documents, alive; /* as in the database */
+	uint64_t merged; /* documents when segments were last merged */
+	bool merging; /* a merge is going on */
+	bool scattered; /* segments were merged, and the space of the old ones is still in use */
+	bool changed; /* since the write-ahead log was last emptied */
 };
 
-/* The number of a content that is whole: 1 and *ret, 0, or -errno. Under the lock. */
+/*
+ * 1: *ret is the number of a content that is completely indexed; 0: there is none; or -errno. Under
+ * the lock.
+ */
 int ofs_fts_content_find(struct ofs_fts *fts, const uint8_t sha[32], int64_t *ret);
 
 /*
- * Every public call ends in one of these, under the lock and with no statement left to reset: a
- * damaged database is started anew. Returns r. The second also remembers a failure, so that the
- * batch cannot be committed.
+ * Every public call ends in one of these, under the lock and with no statement left to reset: if
+ * the database is damaged, it is started anew. Returns r. The second also records a failure, so
+ * that the batch cannot be committed.
  */
 int ofs_fts_done(struct ofs_fts *fts, int r);
 int ofs_fts_written(struct ofs_fts *fts, int r);

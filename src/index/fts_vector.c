@@ -2,7 +2,7 @@
 /* Vectors of documents in the search index. */
 #include "index/fts_schema.h"
 
-/* The number of a model; 0: no vector was ever put under that name. */
+/* The number of a model; 0: it has no vectors yet. */
 static int model_get(struct ofs_fts *fts, const char *name, int64_t *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
@@ -34,7 +34,7 @@ static int model_put(struct ofs_fts *fts, const char *name, int64_t *ret)
 	return r;
 }
 
-/* ---- contents without */
+/* ---- contents without vectors */
 
 static int docs_get(struct ofs_fts *fts, int64_t first, int64_t n, struct ofs_fts_bare *ret)
 {

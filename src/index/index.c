@@ -7,8 +7,8 @@
 #include "io/failpoint.h"
 
 /*
- * The exclusive lock is asked for before the first look at the file, so that the WAL's index lives
- * in memory and a second opener is turned away at its first read.
+ * The exclusive lock is requested before the first read of the file, so that the WAL's index is
+ * kept in memory and a second opener fails at its first read.
  */
 static const char index_guard[] = "PRAGMA locking_mode = EXCLUSIVE;"
 				  "PRAGMA cache_size = -8000;"
@@ -39,7 +39,7 @@ static int index_failed(struct ofs_index *ix, int r, struct ofs_error *err)
 	if (r == -EUCLEAN)
 		return ofs_error_set(err, EUCLEAN, "the index '%s' is damaged: %s", path,
 				     sqlite3_extended_errcode(conn) == SQLITE_IOERR_DATA
-					     ? "a page's checksum does not fit"
+					     ? "the checksum of a page does not match"
 					     : sqlite3_errmsg(conn));
 	return ofs_error_set(err, -r, "cannot open the index '%s': %s", path,
 			     conn && sqlite3_errcode(conn) != SQLITE_OK ? sqlite3_errmsg(conn)
@@ -57,13 +57,13 @@ static int index_connect(struct ofs_index *ix, struct ofs_error *err)
 		r = ofs_db_errno(&ix->db, ofs_rules_add_functions(ix->db.conn));
 	if (r < 0)
 		return index_failed(ix, r, err);
-	/* Until it is known to be ours, closing it must not change it. */
+	/* Closing the file must not change it until it is known to be an index of ours. */
 	sqlite3_db_config(ix->db.conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	r = ofs_db_exec(&ix->db, index_guard);
 	return r < 0 ? index_failed(ix, r, err) : 0;
 }
 
-/* Refuses a database that is not an index, or has an unknown format. 1: it is empty. */
+/* Refuses a database that is not an index or has an unknown format. 1: it is empty. */
 static int index_examine(struct ofs_index *ix, struct ofs_error *err, int64_t *ret_format)
 {
 	int64_t format = -1;
@@ -71,7 +71,7 @@ static int index_examine(struct ofs_index *ix, struct ofs_error *err, int64_t *r
 
 	if (r == -EUCLEAN && format >= 0)
 		return ofs_error_set(err, EINVAL,
-				     "'%s' is not an offloadfs index but some other database",
+				     "'%s' is not an offloadfs index but another database",
 				     ix->db.path);
 	if (r < 0)
 		return index_failed(ix, r, err);
@@ -132,14 +132,14 @@ static int index_upgrade(struct ofs_index *ix, int64_t format)
 	return ofs_index_end(ix, r);
 }
 
-/* What is missing of one that is not empty. */
+/* Completes opening a database that is not empty. */
 static int index_enter(struct ofs_index *ix, int64_t format, struct ofs_error *err)
 {
 	int r;
 
 	if (ix->db.fixed && format != OFS_INDEX_FORMAT)
 		return ofs_error_set(err, EINVAL,
-				     "the index '%s' has format %lld, and %d is needed to read it",
+				     "the index '%s' has format %lld; only format %d can be read",
 				     ix->db.path, (long long)format, OFS_INDEX_FORMAT);
 	r = ix->db.fixed ? 0 : index_enter_wal(ix);
 	if (r == 0 && format != OFS_INDEX_FORMAT)
@@ -277,7 +277,7 @@ int ofs_index_commit(struct ofs_index *ix)
 	if (r < 0)
 		return r;
 	ofs_failpoint_after(fault);
-	/* The row of the meta alone is no reason to rewrite the rest. */
+	/* The row of the meta alone is no reason to compact the database. */
 	ix->changed = ix->changed || sqlite3_total_changes(ix->db.conn) - ix->changes > 1;
 	return 0;
 }
@@ -300,12 +300,12 @@ int ofs_index_end(struct ofs_index *ix, int r)
 
 /* ---- size on disk */
 
-#define INCREMENTAL 2 /* as PRAGMA auto_vacuum tells it */
+#define INCREMENTAL 2 /* the value of PRAGMA auto_vacuum */
 
 /*
- * Pages that deletions left free go back to the filesystem once they are a quarter of the file. The
- * mode FULL does that with the commit that sets it, in linear time; incremental_vacuum searches the
- * list of free pages for each page that it moves or drops. A crash may leave that mode behind.
+ * Returns free pages to the filesystem once they are a quarter of the file. The mode FULL does so
+ * with the commit that sets it, in linear time; incremental_vacuum would search the list of free
+ * pages for each page that it moves or drops. A crash may leave the mode FULL behind.
  */
 static int index_shrink(struct ofs_index *ix)
 {

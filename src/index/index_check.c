@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the rules of the index (rules.c) and repairs their findings where asked to. Once a b-tree is
- * known to be damaged, rows may only seem to be missing, and nothing is repaired any more.
+ * Checks the rules of the index (rules.c) and repairs findings on request. Once a b-tree is known
+ * to be damaged, rows may only seem to be missing, and nothing is repaired any more.
  */
 #include <stdio.h>
 
 #include "index/index_state.h"
 #include "index/rules.h"
 
-#define FINDINGS_MAX 1000 /* of one rule; the others are only counted */
+#define FINDINGS_MAX 1000 /* per rule; further ones are only counted */
 
 struct finding {
 	uint64_t ino;
@@ -24,9 +24,9 @@ struct findings {
 struct checking {
 	struct ofs_index *ix;
 	bool repair;
-	bool damaged; /* rows may seem to be missing */
+	bool damaged; /* rows may only seem to be missing */
 	uint64_t lost_dir;
-	struct findings found; /* of the check that is going on */
+	struct findings found; /* of the current check */
 };
 
 static void findings_clear(struct findings *f)
@@ -44,7 +44,7 @@ static void checking_destroy(struct checking **k)
 	free(*k);
 }
 
-/* Takes `text` over. Names may hold any bytes: those that would break the line are replaced. */
+/* Takes over `text`. Names may hold any bytes, so those that would break the line are replaced. */
 static void findings_add(struct findings *f, uint64_t ino, char *text)
 {
 	for (char *p = text; *p; p++)
@@ -53,7 +53,7 @@ static void findings_add(struct findings *f, uint64_t ino, char *text)
 	f->list[f->n++] = (struct finding){ ino, text };
 }
 
-/* SQLite reports on one b-tree in one text, under a heading. */
+/* SQLite reports on a b-tree in one text, under a heading. */
 static void findings_add_lines(struct findings *f, const char *text)
 {
 	while (*text && f->n < FINDINGS_MAX) {
@@ -82,7 +82,7 @@ static int findings_take(struct findings *f, const struct ofs_rule *c, sqlite3_s
 	return 0;
 }
 
-/* Prepares the first statement of `sql`; `*ret_rest` is what follows it. Under the lock. */
+/* Prepares the first statement of `sql`. *ret_rest is the text after it. Under the lock. */
 static int prepare(struct checking *k, const char *sql, const char **ret_rest, sqlite3_stmt **ret)
 {
 	int rc = sqlite3_prepare_v2(k->ix->db.conn, sql, -1, ret, ret_rest);
@@ -113,7 +113,7 @@ static int check_find(struct checking *k, const struct ofs_rule *c)
 	return r;
 }
 
-/* *ret is true when the rule finds nothing (any more). Under the lock. */
+/* Sets *ret to true if the rule finds nothing (any more). Under the lock. */
 static int check_is_clean(struct checking *k, const struct ofs_rule *c, bool *ret)
 {
 	OFS_CLEANUP(finalize) sqlite3_stmt *st = NULL;
@@ -138,13 +138,13 @@ static int check_repair(struct checking *k, const struct ofs_rule *c, bool *ret_
 		if (r == 0)
 			r = ofs_db_step(&k->ix->db, st);
 	}
-	/* The index cannot be rebuilt: its table is damaged as well. */
+	/* An index of the table cannot be rebuilt, because the table itself is damaged. */
 	if (c->tree && r == -EEXIST)
 		r = -EUCLEAN;
 	return r < 0 ? r : check_is_clean(k, c, ret_repaired);
 }
 
-/* Damage that ends a check early is a finding; other failures are returned. */
+/* Damage that ends a check early is a finding. Other failures are returned. */
 static int check_broke(struct checking *k, const struct ofs_rule *c, int failure)
 {
 	k->damaged = true;
@@ -152,7 +152,7 @@ static int check_broke(struct checking *k, const struct ofs_rule *c, int failure
 		return failure;
 	if (k->found.n < FINDINGS_MAX)
 		findings_add(&k->found, 0,
-			     ofs_format("the index is damaged: the check of %s came to no end: %s",
+			     ofs_format("the index is damaged: the check of %s did not finish: %s",
 					c->of, sqlite3_errmsg(k->ix->db.conn)));
 	return 0;
 }

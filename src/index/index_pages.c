@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The database as pages, for a copy elsewhere. */
+/* Reads the database as pages, for a copy elsewhere. */
 #include "index/index_state.h"
 #include "index/vfs.h"
 
-#define RUN_MAX 256u /* pages that are handed over together */
+#define RUN_MAX 256u /* pages that are passed on together */
 
-/* SQLite's file of the database; under the lock. */
+/* SQLite's file of the database. Under the lock. */
 static sqlite3_file *database_file(struct ofs_index *ix)
 {
 	sqlite3_file *f = NULL;
@@ -14,7 +14,7 @@ static sqlite3_file *database_file(struct ofs_index *ix)
 	return f;
 }
 
-/* Empties the WAL, and notes which pages that and earlier commits have written. Under the lock. */
+/* Empties the WAL, and adds the pages written since the last call to `pages`. Under the lock. */
 static int collect(struct ofs_index *ix, uint32_t *ret_pages)
 {
 	OFS_CLEANUP(ofs_bits_finish) struct ofs_bits written = { 0 };
@@ -75,6 +75,6 @@ void ofs_index_pages_copied(struct ofs_index *ix)
 {
 	OFS_DB_LOCKED(&ix->db);
 
-	/* The VFS has noted the pages written since the copy. */
+	/* The VFS has recorded the pages written since the copy. */
 	ofs_bits_finish(&ix->pages);
 }

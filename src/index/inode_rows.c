@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Inodes, and what is stored for an inode: attributes, drafts, its mark, its tombstone. The ledger.
- */
+/* Inodes and their attributes, drafts, marks and tombstones; and the ledger. */
 #include "base/clock.h"
 #include "base/xattr.h"
 #include "index/index_state.h"
 
-/* The hash of a row's content: known, unknown, or that of its first chunk, which is in `first`. */
+/*
+ * Reads the hash of a row's content: known, unknown (NULL), or that of its first chunk (an
+ * integer), which is in column `first`.
+ */
 static int inode_read_sha(sqlite3_stmt *st, int column, int first, struct ofs_index_inode *in)
 {
 	int type = sqlite3_column_type(st, column);
@@ -28,13 +29,13 @@ static int inode_read_target(sqlite3_stmt *st, int column, struct ofs_index_inod
 	return in->target ? 0 : -ENOMEM;
 }
 
-/* Times are kept as differences; they wrap as unsigned numbers do. */
+/* Times are stored as differences, which wrap like unsigned numbers. */
 static int64_t time_from(uint64_t base, sqlite3_stmt *st, int column)
 {
 	return (int64_t)(base + ofs_column_u64(st, column));
 }
 
-/* The last use is stored as seconds after ctime. */
+/* The last use is stored in seconds after ctime. */
 static int64_t used_from(int64_t ctime, sqlite3_stmt *st, int column)
 {
 	uint64_t seconds = (uint64_t)ofs_seconds(ctime) + ofs_column_u64(st, column);
@@ -107,7 +108,7 @@ int ofs_index_get_stored(struct ofs_index *ix, uint64_t ino, uint64_t *ret)
 	return ofs_db_get_number(&ix->db, OFS_STMT_INODE_STORED, OFS_ARGS(ino), ret);
 }
 
-/* Binds the hash in its shortest form; see schema.h. A parameter that is not bound is NULL. */
+/* Binds the hash in its shortest form (schema.h). An unbound parameter is NULL. */
 static int inode_bind_sha(struct ofs_index *ix, sqlite3_stmt *st, int param,
 			  const struct ofs_index_inode *row)
 {
@@ -124,7 +125,7 @@ static int inode_bind_sha(struct ofs_index *ix, sqlite3_stmt *st, int param,
 	return ofs_db_bind_blob(&ix->db, st, param, row->sha, sizeof(row->sha));
 }
 
-/* See schema.h: the other times are differences that wrap as unsigned numbers do. */
+/* The difference to store (schema.h), which wraps like an unsigned number. */
 static int64_t time_since(int64_t mtime, int64_t t)
 {
 	return (int64_t)((uint64_t)t - (uint64_t)mtime);
@@ -207,7 +208,7 @@ int ofs_index_count(struct ofs_index *ix, uint64_t *ret_inodes, uint64_t *ret_by
 
 	if (r < 0)
 		return r;
-	/* Sparse files can be huge: the two halves of the sizes are added up apart. */
+	/* The two halves of the sizes are summed separately, since sparse files can be huge. */
 	high = ofs_column_u64(st, 1);
 	low = ofs_column_u64(st, 2);
 	if (high > UINT32_MAX || __builtin_add_overflow(high << 32, low, &bytes))
@@ -298,7 +299,7 @@ int ofs_index_delete_mark(struct ofs_index *ix, uint64_t ino)
 
 /* ---- tombstones */
 
-#define PORTION 1024 /* looked at while the lock is held */
+#define PORTION 1024 /* rows examined while the lock is held */
 
 int ofs_index_get_tombstone(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret,
 			    int64_t *ret_removed)
@@ -335,7 +336,10 @@ int ofs_index_put_tombstone(struct ofs_index *ix, uint64_t ino, int64_t removed,
 			    len ? what : "", len);
 }
 
-/* Handles the next tombstones after *after, which it advances. 0: there are no more, else 1. */
+/*
+ * Handles the next tombstones after *after, which it advances. 1: there may be more; 0: there are
+ * none; or -errno.
+ */
 static int delete_portion(struct ofs_index *ix, int64_t removed, int64_t *after, uint64_t *n)
 {
 	OFS_DB_LOCKED(&ix->db);

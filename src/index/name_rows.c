@@ -54,18 +54,18 @@ int ofs_index_delete_dirent(struct ofs_index *ix, uint64_t dir, const char *name
 	return ofs_db_write(&ix->db, OFS_STMT_DIRENT_DELETE, OFS_ARGS(dir), name, strlen(name));
 }
 
-/* ---- from an inode back to its names: there is no index for that */
+/* ---- the names of an inode, for which there is no index */
 
 #define PORTION 1024 /* entries */
 #define NAME_MAX_BYTES 255
 
-/* The entry after which to continue, and the names found so far. */
+/* The entry to continue after, and the names found so far. */
 struct scan {
 	uint64_t ino;
 	uint64_t dir;
 	size_t len;
 	char name[NAME_MAX_BYTES];
-	struct ofs_buf found; /* for each, the directory, and the name with its NUL */
+	struct ofs_buf found; /* for each name the directory, and the name with its NUL */
 	bool end;
 };
 
@@ -112,7 +112,7 @@ static int scan_portion(struct ofs_index *ix, struct scan *k)
 	return r;
 }
 
-/* Hands over the names found so far, and empties the list. */
+/* Passes the names found so far to `fn`, and empties the list. */
 static int scan_tell(struct scan *k, int (*fn)(void *arg, uint64_t dir, const char *name),
 		     void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects of the remote, and what of the packs lies in them. */
+/* Objects of the remote, and the parts of packs that lie in them. */
 #include "index/index_state.h"
 
 static int put_object(struct ofs_index *ix, const struct ofs_index_object *o,

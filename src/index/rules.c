@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each rule is one statement that finds violations, so that it sees one state of the index, and the
- * statements that repair them. Later rules rely on the repairs of earlier ones.
+ * Each rule has one statement that finds violations, so that it sees a single state of the index,
+ * and statements that repair them. Later rules rely on the repairs of earlier ones.
  *
- * Rows are visited in the order of the table that is looked up, or sorted into it: random reads of
- * a large table would make a check slow. There is no index on dirent(ino), block(chunk) or
- * chunk(frame).
+ * Rows are visited in the order of the table that they are looked up in, or are sorted into that
+ * order: random reads of a large table would make a check slow. There is no index on dirent(ino),
+ * block(chunk) or chunk(frame).
  */
 #include "index/rules.h"
 
@@ -23,7 +23,7 @@
 #define DIRENT_FILE "type = 8"
 #define DIRENT_TYPE(row) "(" row ".mode >> 12 & 15)"
 #define NAME(row) "CAST(" row ".name AS TEXT)"
-/* All blocks of all files: the first one of each is stored in its inode. */
+/* All blocks of all files. The first block of each file is stored in its inode. */
 #define FIRST_CHUNK "iif(chunk < 0, -chunk, chunk)"
 #define BLOCKS                                                                  \
 	"(SELECT ino, 0 AS block, " FIRST_CHUNK " AS chunk, chunk < 0 AS guest" \
@@ -47,7 +47,7 @@
 	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL," \
 	" NULL, 0, 0, NULL FROM inode ORDER BY ino LIMIT 1"
 
-/* The mode is wrong when both its rows and the entry that names it contradict it. */
+/* The mode of an inode is wrong if both its rows and the entry that names it contradict it. */
 #define NOT_DIR \
 	" FROM (SELECT DISTINCT parent FROM dirent) d CROSS JOIN inode i ON i.ino = d.parent" \
 	" WHERE NOT " IS_DIR("i") " AND (i.ino = " ROOT \
@@ -69,7 +69,7 @@
 #define REPAIR_NOT_FILE \
 	"UPDATE inode SET mode = mode & 4095 | 32768 WHERE ino IN (SELECT i.ino" NOT_FILE ")"
 
-/* A mark may be there before its inode, when that is newer than the last checkpoint. */
+/* A mark may exist without its inode if that is newer than the last checkpoint. */
 #define NO_MARK \
 	" FROM mark WHERE ino < (SELECT next_ino FROM meta) AND ino NOT IN (SELECT ino FROM inode)"
 #define FIND_MARK \
@@ -77,7 +77,7 @@
 #define REPAIR_MARK "DELETE" NO_MARK
 
 #define FIND_DRAFT \
-	"SELECT 0, format('a draft of %llu bytes at %llu of inode %llu, which is no file'," \
+	"SELECT 0, format('a draft of %llu bytes at %llu of inode %llu, which is not a file'," \
 	" d.len, d.off, d.ino) FROM draft d LEFT JOIN inode i ON i.ino = d.ino" \
 	" WHERE (" IS_FILE("i") ") IS NOT 1"
 #define REPAIR_DRAFT \
@@ -93,7 +93,7 @@
 #define REPAIR_XATTR "DELETE" BAD_XATTR
 
 #define FIND_BLOCK \
-	"SELECT 0, format('%lld blocks of inode %llu, which is no file', b.n, b.ino)" \
+	"SELECT 0, format('%lld blocks of inode %llu, which is not a file', b.n, b.ino)" \
 	" FROM (SELECT ino, count(*) AS n FROM block GROUP BY ino UNION ALL SELECT i.ino, 1" \
 	" FROM inode i WHERE i.chunk <> 0 AND NOT " IS_FILE("i") ") b" \
 	" LEFT JOIN inode i ON i.ino = b.ino WHERE (" IS_FILE("i") ") IS NOT 1"
@@ -102,9 +102,9 @@
 	" (SELECT 1 FROM inode i WHERE i.ino = block.ino AND " IS_FILE("i") ");" \
 	"UPDATE inode SET chunk = 0 WHERE chunk <> 0 AND NOT " IS_FILE("inode")
 
-/* A first block is never looked up in this table. */
+/* Block 0 is never looked up in this table. */
 #define FIND_FIRST \
-	"SELECT ino, format('block %lld of inode %llu is not where it is looked for', block, ino)" \
+	"SELECT ino, format('block %lld of inode %llu is stored in the wrong place', block, ino)" \
 	" FROM block WHERE (block > 0) IS NOT 1"
 #define REPAIR_FIRST \
 	"UPDATE inode SET chunk = b.chunk FROM block b WHERE b.ino = inode.ino AND b.block = 0" \
@@ -116,13 +116,13 @@
 	" FROM dirent d WHERE typeof(d.name) <> 'blob' OR length(d.name) NOT BETWEEN 1 AND 255" \
 	" OR d.name IN (x'2e', x'2e2e') OR instr(d.name, x'2f') OR instr(d.name, x'00')"
 #define FIND_NAME \
-	"SELECT d.ino, format('''%s'' in directory %llu, for inode %llu: no name can be that'," \
+	"SELECT d.ino, format('''%s'' in directory %llu, for inode %llu: not a valid name'," \
 	" " NAME("d") ", d.parent, d.ino)" BAD_NAME
 #define REPAIR_NAME \
 	"DELETE FROM dirent WHERE (parent, name) IN (SELECT d.parent, d.name" BAD_NAME ")"
 
 #define FIND_PARENT \
-	"SELECT d.ino, format('''%s'', for inode %llu, is an entry of inode %llu, which is no" \
+	"SELECT d.ino, format('''%s'', for inode %llu, is an entry of inode %llu, which is not a" \
 	" directory', " NAME("d") ", d.ino, d.parent)" \
 	" FROM dirent d LEFT JOIN inode p ON p.ino = d.parent WHERE (" IS_DIR("p") ") IS NOT 1"
 #define REPAIR_PARENT \
@@ -142,7 +142,7 @@
 	"UPDATE dirent SET type = " DIRENT_TYPE("i") " FROM inode i" \
 	" WHERE i.ino = dirent.ino AND type IS NOT " DIRENT_TYPE("i")
 
-/* A directory has one name: the one in its recorded parent, if it is there. */
+/* A directory has one name: the one in its recorded parent, if that exists. */
 #define SECOND_NAME \
 	" FROM (SELECT d.parent, d.name, d.ino, row_number() OVER (PARTITION BY d.ino" \
 	" ORDER BY (SELECT i.parent IS d.parent FROM inode i WHERE i.ino = d.ino) DESC," \
@@ -154,7 +154,7 @@
 #define REPAIR_SECOND \
 	"DELETE FROM dirent WHERE (parent, name) IN (SELECT d.parent, d.name" SECOND_NAME ")"
 
-/* ---- inodes without a name, and directories that are below themselves */
+/* ---- inodes without a name, and directories that contain themselves */
 
 #define NAMELESS \
 	" FROM inode i WHERE i.ino <> " ROOT " AND i.ino NOT IN (SELECT ino FROM dirent)" \
@@ -163,7 +163,7 @@
 #define FIND_NAMELESS \
 	"SELECT i.ino, format('inode %llu has %lld links but no name', i.ino, i.nlink)" NAMELESS
 
-/* Nothing is moved into a directory that cannot be reached itself. */
+/* Nothing is moved into a directory that is itself unreachable. */
 #define LOST_DIR_REACHED \
 	"?1 IN (WITH RECURSIVE reached(ino) AS (VALUES(" ROOT ") UNION SELECT d.ino FROM" \
 	" reached r" \
@@ -197,7 +197,7 @@
 	WITH_CIRCLE " SELECT ino, format('directory %llu cannot be reached from the root:" \
 	" it lies in a circle of directories, or below one', ino) FROM circle"
 
-/* Each circle is cut above the directory with the lowest number. */
+/* Cuts each circle above the directory with the lowest number. */
 #define REPAIR_CIRCLE \
 	WITH_CIRCLE ", up(ino, at) AS (SELECT d.ino, d.parent FROM circle c CROSS JOIN dirent d" \
 	" ON d.ino = c.ino AND d." DIRENT_DIR ")," \
@@ -234,8 +234,8 @@
 	" = inode.ino"
 
 /*
- * The recorded parent of a file may have lost its name for it since; that of a directory must be
- * the one that names it.
+ * The recorded parent of a file may have lost its name for the file since. That of a directory must
+ * be the directory that names it.
  */
 #define DIR_PARENT \
 	" FROM dirent d CROSS JOIN inode i ON i.ino = d.ino" \
@@ -252,21 +252,21 @@
 	" FROM inode i WHERE (i.parent > 0) IS NOT 1 AND i.nlink <> 0 AND NOT " IS_DIR("i") \
 	" AND +i.ino IN (SELECT ino FROM dirent)"
 #define FIND_NO_PARENT \
-	"SELECT i.ino, format('inode %llu has a name but does not say where', i.ino)" NO_PARENT
+	"SELECT i.ino, format('inode %llu has a name but no parent', i.ino)" NO_PARENT
 #define REPAIR_NO_PARENT \
 	"UPDATE inode SET parent = p.parent FROM (SELECT ino, min(parent) AS parent FROM dirent" \
 	" WHERE ino IN (SELECT i.ino" NO_PARENT ") GROUP BY ino) p WHERE p.ino = inode.ino"
 
 /*
- * The number of a tombstone must not be reused either. Files that were brought from other stores
- * have numbers of their own above the next one: a gap of GAP numbers tells these apart.
+ * The number of a tombstone must not be reused either. Files imported from other stores have
+ * numbers far above the next one; a gap of GAP numbers tells them apart.
  */
 #define GAP "65536"
 #define USED_FROM(from) \
 	"(SELECT min(n) FROM (SELECT min(ino) AS n FROM inode WHERE ino >= " from \
 	" UNION ALL SELECT min(ino) FROM tombstone WHERE ino >= " from "))"
 #define FIND_NEXT_INO \
-	"SELECT 0, format('the next inode is to be %llu, but there is %llu', next_ino, n)" \
+	"SELECT 0, format('the next inode number is %llu, but %llu exists', next_ino, n)" \
 	" FROM (SELECT next_ino, " USED_FROM("next_ino") " AS n FROM meta)" \
 	" WHERE n < next_ino + " GAP
 #define REPAIR_NEXT_INO \
@@ -275,7 +275,7 @@
 	" SELECT max(n) FROM u)" \
 	" WHERE " USED_FROM("next_ino") " < next_ino + " GAP
 #define FIND_NEXT_CHUNK \
-	"SELECT 0, format('the next chunk is to be %llu, but there is %llu', next_chunk, n)" \
+	"SELECT 0, format('the next chunk number is %llu, but %llu exists', next_chunk, n)" \
 	" FROM meta CROSS JOIN (SELECT max(id) AS n FROM chunk) WHERE n >= next_chunk"
 #define REPAIR_NEXT_CHUNK "UPDATE meta SET next_chunk = 1 + (SELECT max(id) FROM chunk)"
 
@@ -292,7 +292,7 @@
 #define REPAIR_LEDGER "DELETE" BAD_LEDGER
 
 #define FIND_AGE \
-	"SELECT 0, format('the wall clock was at %lld, but never above %lld', age_wall," \
+	"SELECT 0, format('the wall clock was at %lld, above its highest value %lld', age_wall," \
 	" wall_high) FROM meta WHERE age_wall > wall_high"
 #define REPAIR_AGE "UPDATE meta SET wall_high = age_wall WHERE age_wall > wall_high"
 
@@ -308,8 +308,8 @@
 	LOST_BLOCKS " WHERE f.id IS NULL"
 
 /*
- * A lost block becomes a draft that reads as an error, never a hole. Existing drafts stay; the lost
- * ones fill the gaps between them.
+ * A lost block becomes a draft that reads as an error, never a hole. Existing drafts stay, and the
+ * lost ones fill the gaps between them.
  */
 #define REPAIR_LOST \
 	"CREATE TEMP TABLE lost AS SELECT b.ino, b.block, b.block * " BLOCK_BYTES " AS off," \
@@ -332,15 +332,15 @@
 	"DELETE FROM chunk WHERE NOT EXISTS (SELECT 1 FROM frame f WHERE f.id = chunk.frame)"
 
 #define FIND_SHA \
-	"SELECT i.ino, format('the hash of inode %llu is that of its first block, which it" \
-	" lacks, or is none', i.ino)" BAD_SHA
+	"SELECT i.ino, format('the hash of inode %llu is invalid, or is that of a" \
+	" first block that it lacks', i.ino)" BAD_SHA
 #define BAD_SHA \
 	" FROM inode i WHERE CASE typeof(i.sha) WHEN 'null' THEN 0 WHEN 'blob' THEN" \
 	" length(i.sha) <> 32 WHEN 'integer' THEN i.sha <> 0 OR (i.chunk <> 0) IS NOT 1" \
 	" ELSE 1 END"
 #define REPAIR_SHA "UPDATE inode SET sha = NULL WHERE ino IN (SELECT i.ino" BAD_SHA ")"
 
-/* ---- references; see block.c */
+/* ---- references; see block_rows.c */
 
 /* The newest chunks may not have been used yet. */
 #define UNUSED \
@@ -363,7 +363,7 @@
 	" (of inode %llu) and %lld are guests', c.id, c.bearer, b.n, b.bearers, b.ino, b.guests)" \
 	BEARERS
 
-/* Of the blocks of a chunk, the most plausible one becomes the bearer. */
+/* Makes the most plausible block of a chunk its bearer. */
 #define REPAIR_BEARERS \
 	"CREATE TEMP TABLE wrong(chunk INTEGER PRIMARY KEY);" \
 	"INSERT INTO wrong SELECT c.id" BEARERS ";" \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The invariants of the index, as SQL; index_check.c runs them. */
+/* The invariants of the index in SQL, which index_check.c checks. */
 #pragma once
 
 #include <sqlite3.h>
@@ -14,11 +14,11 @@ struct ofs_rule {
 	const char *of; /* the subject, for messages */
 	const char *find;
 	const char *repair;
-	bool tree; /* checks a b-tree; the text may be several lines */
+	bool tree; /* checks a b-tree, and its text may have several lines */
 	bool lost; /* the repair needs a directory for lost files */
 };
 
-extern const struct ofs_rule ofs_rules[]; /* in the order of checking */
+extern const struct ofs_rule ofs_rules[]; /* in the order of the checks */
 extern const size_t ofs_rules_count;
 
 /* Adds the SQL functions that the rules call. Returns an SQLite code. */

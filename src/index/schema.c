@@ -10,7 +10,7 @@ const char ofs_schema_layout[] =
 	"PRAGMA page_size = " STR(OFS_INDEX_PAGE_SIZE) ";"
 	"PRAGMA auto_vacuum = INCREMENTAL;";
 
-/* SQLite keeps this text in the database: it stays short. */
+/* SQLite keeps this text in the database, so it is short. */
 #define TABLE_XATTR "CREATE TABLE xattr(ino INTEGER PRIMARY KEY, list BLOB);"
 #define TABLE_TOMBSTONE "CREATE TABLE tombstone(ino INTEGER PRIMARY KEY, removed INT, what BLOB);"
 #define TABLE_LEDGER \
@@ -72,7 +72,7 @@ const char ofs_schema_from_3[] =
 	"ALTER TABLE inode ADD COLUMN used INT;"
 	OFS_SCHEMA_COUNT ";";
 
-/* Refs that were given out stay what they are: no seed. */
+/* Refs that were given out must not change, so an upgraded store has no seed. */
 const char ofs_schema_from_4[] =
 	TABLE_LEDGER
 	"ALTER TABLE meta ADD COLUMN ref_seed INT;";

@@ -2,40 +2,40 @@
 /*
  * The tables of the index, format 7.
  *
- * The file header of the database says what it is: application_id is OFS_INDEX_APPLICATION,
+ * The file header of the database identifies it: application_id is OFS_INDEX_APPLICATION, and
  * user_version is OFS_INDEX_FORMAT. Numbers are SQLite integers (unsigned 64-bit ones in two's
- * complement); names, hashes and link targets are BLOBs. Every byte here counts against the storage
+ * complement). Names, hashes and link targets are BLOBs. Every byte here counts against the storage
  * ratio, hence:
  *
  *   meta    `age` is the age clock of the store at the last checkpoint, `age_wall` the wall clock
- *           then, `wall_high` its highest value. NULL from an upgrade to the first checkpoint.
- *           `ref_seed` scrambles refs; NULL or 0 in a store that is older than it.
+ *           then, and `wall_high` the highest value of that. NULL from an upgrade to the first
+ *           checkpoint. `ref_seed` scrambles refs; NULL or 0 in a store that is older than it.
  *   inode   atime and ctime are differences from mtime, btime from atime. `used` is in seconds from
- *           ctime; NULL, as after an upgrade, is 0. `tokens` is NULL while they are not estimated.
- *           `sha` is NULL while the hash of the content is unknown, the integer 0 when it equals
- *           that of the chunk in block 0 (so in every file of one block), else the hash.
- *   chunk   `frame` is its frame, `off` its place in the expanded frame. `bearer` is the inode that
- *           is charged for it, 0 while no block refers to it. Its hash is indexed by the first four
- *           bytes, and only while it is alive, so a dead chunk never conflicts with a new one of
- *           the same content. The transaction that takes its last reference deletes it; the next
- *           checkpoint deletes one that never had any (meta.unused_from).
+ *           ctime; NULL, as after an upgrade, is 0. `tokens` is NULL until estimated. `sha` is NULL
+ *           while the hash of the content is unknown, the integer 0 if it equals that of the chunk
+ *           in block 0 (as in every file of one block), and otherwise the hash.
+ *   chunk   `frame` is its frame, and `off` its position in the expanded frame. `bearer` is the
+ *           inode that is charged for it, or 0 while no block refers to it. The first four bytes of
+ *           its hash are indexed, and only while it is alive, so a dead chunk never conflicts with
+ *           a new one of the same content. The transaction that removes its last reference deletes
+ *           it. The next checkpoint deletes one that never had a reference (meta.unused_from).
  *   block   The content of block `block` of file `ino`; a hole has no row. Block 0, the only one of
- *           most files, is inode.chunk instead. Exactly one of the blocks that share a chunk
- *           is its bearer: that file is charged for the chunk. The others are guests (guest = 1;
- *           inode.chunk is the negative id), found through indices of guests only, when the bearer
- *           goes and another must follow.
- *   frame   Its place in a pack; `live` counts its live chunks, `held` their bytes. `class` says
- *           how long its content is expected to live; `bad` that it cannot be read. Frames worth
- *           rewriting are found through an index of those alone.
+ *           most files, is inode.chunk instead. Exactly one of the blocks that share a chunk is its
+ *           bearer: that file is charged for the chunk. The others are guests (guest = 1; in
+ *           inode.chunk, the negative id). Indices of guests alone find one that can take over when
+ *           the bearer goes.
+ *   frame   Its place in a pack. `live` counts its live chunks, `held` their bytes. `class` says
+ *           how long its content is expected to live; `bad` says that it cannot be read. Frames
+ *           worth rewriting are found through an index of those alone.
  *   xattr   The extended attributes of an inode, encoded as in base/xattr.h; no row without any.
- *   tombstone  The record of a removed inode, and when it was removed, in seconds. Its number is
- *           never reused.
+ *   tombstone  The record of a removed inode, and the time of its removal in seconds. No other
+ *           content gets its number.
  *   ledger  Sums of tokens by `day` since 1970 and `who`; `id` is a hash of both.
  *   mark    Inodes that were moved to where content lives longer or shorter.
  *   draft   Content that is still in the journal.
- *   object  An object of the remote (docs/REPLICATION.md) that holds parts of packs, under the name
- *           `number` of `epoch`; `size` bytes of them.
- *   extent  `len` bytes of a pack from `off` on lie at `at` of an object.
+ *   object  An object of the remote (docs/REPLICATION.md) that holds `size` bytes of packs, under
+ *           the name `number` of `epoch`.
+ *   extent  `len` bytes of a pack from `off` on, which lie at `at` of an object.
  *
  * A chunk's share of its frame's bytes is stored*(off+len)/raw - stored*off/raw (each quotient
  * rounded down), so the shares of a frame add up to it exactly. inode.stored is the sum over the
@@ -46,10 +46,13 @@
 #define OFS_INDEX_APPLICATION 0x4f46464c /* "OFFL" */
 #define OFS_INDEX_PAGE_SIZE 1024
 
-/* Settings for the life of a database; run on an empty one, before anything is written. */
+/* Permanent settings of a database. Run on an empty one, before anything is written. */
 extern const char ofs_schema_layout[];
 
-/* The frames worth rewriting, as SQL: a query must use the same words as the index on frames. */
+/*
+ * The condition for frames worth rewriting. A query must repeat it literally to use the index on
+ * them.
+ */
 #define OFS_SCHEMA_STR_(x) #x
 #define OFS_SCHEMA_STR(x) OFS_SCHEMA_STR_(x)
 /* clang-format off */
@@ -60,8 +63,8 @@ extern const char ofs_schema_layout[];
 /* clang-format on */
 
 /*
- * Counts the inodes that have a name, and tombstones. Sums of sizes wrap: sparse files can be huge,
- * so the two halves are added up apart.
+ * Counts the inodes that have a name, and the tombstones. The sum of the sizes may wrap, since
+ * sparse files can be huge; so its two halves are summed separately.
  */
 #define OFS_SCHEMA_COUNT                                                                       \
 	"UPDATE meta SET files = n.files, dirs = n.dirs, others = n.names - n.files - n.dirs," \
@@ -73,10 +76,10 @@ extern const char ofs_schema_layout[];
 	" coalesce(sum(iif(mode & 61440 = 32768, size & 4294967295, 0)), 0) AS low"            \
 	" FROM inode WHERE nlink > 0) n"
 
-/* Creates the tables and signs the database; run inside a transaction. */
+/* Creates the tables and signs the database. Run inside a transaction. */
 extern const char ofs_schema_create[];
 
-/* Each upgrades that format to the next; run inside one transaction. */
+/* Each upgrades that format to the next one. Run inside one transaction. */
 extern const char ofs_schema_from_2[];
 extern const char ofs_schema_from_3[];
 extern const char ofs_schema_from_4[];
@@ -88,7 +91,7 @@ extern const char ofs_schema_from_6[];
 	" f.class, f.dense, f.bad"
 #define OFS_SCHEMA_FRAME "id, pack, off, stored, raw, live, held, class, dense, bad"
 
-/* The statements: OFS_STMT_<name>, and its text. */
+/* The statements: OFS_STMT_<name> and its text. */
 /* clang-format off */
 #define OFS_STMT_TABLE(X) \
 	X(META_GET, "SELECT uuid, checkpoint, next_ino, next_chunk, pack, pack_size," \
@@ -116,7 +119,8 @@ extern const char ofs_schema_from_6[];
 	X(INODE_SHA, "SELECT sha FROM inode WHERE ino = ?1") \
 	X(INODE_SET_SHA, "UPDATE inode SET sha = ?2 WHERE ino = ?1") \
 	X(INODE_ORPHANS, "SELECT ino FROM inode WHERE nlink = 0") \
-	X(INODE_FILES, "SELECT ino FROM inode WHERE ino < ?1 AND nlink > 0 AND mode & 0xf000 = 0x8000" \
+	X(INODE_FILES, \
+	  "SELECT ino FROM inode WHERE ino < ?1 AND nlink > 0 AND mode & 0xf000 = 0x8000" \
 	  " ORDER BY ino DESC") \
 	X(INODE_COUNT, "SELECT count(*), sum(size >> 32), sum(size & 0xffffffff) FROM inode" \
 	  " WHERE mode & 0xf000 = 0x8000") \
@@ -245,5 +249,5 @@ enum ofs_index_stmt {
 	OFS_STMT_COUNT
 };
 
-/* The statements by enum ofs_index_stmt. */
+/* The text of the statements, by enum ofs_index_stmt. */
 extern const char *const ofs_schema_sql[];

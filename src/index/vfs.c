@@ -12,12 +12,12 @@
 
 #define PAGE_MAX OFS_FTS_PAGE_SIZE
 
-/* Of the database header, https://sqlite.org/fileformat.html 1.3. */
+/* Offsets in the database header, https://sqlite.org/fileformat.html 1.3. */
 #define HEADER_SIZE 100
 #define HEADER_RESERVED 20
 #define HEADER_APPLICATION 68
 
-/* One of the databases that use it. */
+/* A kind of database, with a VFS of its own. */
 struct vfs_kind {
 	const char *name; /* of the VFS */
 	const char *what; /* the database, in messages */
@@ -34,14 +34,14 @@ static const struct vfs_kind vfs_kinds[] = {
 };
 #define KINDS OFS_ARRAY_SIZE(vfs_kinds)
 
-/* The default VFS's own file follows it in memory. */
+/* The file of the default VFS follows it in memory. */
 struct vfs_file {
-	sqlite3_file sqlite; /* first: SQLite knows the whole by this */
+	sqlite3_file sqlite; /* first: SQLite holds a pointer to it */
 	const struct vfs_kind *kind;
 	const char *name; /* SQLite keeps it while the file is open */
-	bool paged; /* the database: its pages are checked */
-	bool fixed; /* nobody changes it: neither locks nor a WAL are looked at */
-	struct ofs_bits written; /* pages, since they were taken */
+	bool paged; /* the database, whose pages are checked */
+	bool fixed; /* nobody changes it, so locks and WAL are ignored */
+	struct ofs_bits written; /* pages written since they were last taken */
 };
 
 _Thread_local bool ofs_index_vfs_opening;
@@ -77,7 +77,8 @@ static uint64_t page_sum(sqlite3_file *f, const uint8_t *page, sqlite3_int64 off
 }
 
 /*
- * Page 1 of a foreign file: both marks are missing, so that damage to one of them counts as damage.
+ * True for page 1 of a foreign file, which lacks both marks. A page that lacks one of them is
+ * damaged.
  */
 static bool page_is_foreign(sqlite3_file *f, const uint8_t *page)
 {
@@ -98,7 +99,7 @@ static int page_damaged(sqlite3_file *f, sqlite3_int64 off)
 }
 
 /*
- * SQLite reads a page beyond the end, and uses zeros for it, when the page is new to a transaction
+ * SQLite reads a page beyond the end, and uses zeros for it, if the page is new to a transaction
  * and its first content was moved elsewhere. A partial page is damage.
  */
 static int page_missing(sqlite3_file *f, sqlite3_int64 off)
@@ -149,9 +150,9 @@ static int page_read_part(sqlite3_file *f, uint8_t *buf, int n, sqlite3_int64 of
 }
 
 /*
- * The header is what SQLite reads first, without a lock, to learn the size of a page; it trusts no
- * page before it has read page 1 whole. It passes as it is, because a checkpoint that was cut off
- * may have left a torn page 1, whose sound version is in the WAL.
+ * SQLite reads the header first, without a lock, to learn the page size, and trusts no page before
+ * it has read all of page 1. The header is not checked, because an interrupted checkpoint may have
+ * left a torn page 1 whose sound version is in the WAL.
  */
 static int vfs_read(sqlite3_file *f, void *buf, int n, sqlite3_int64 off)
 {
@@ -169,7 +170,7 @@ static int vfs_fault(int fault, int rc)
 }
 
 /*
- * A full disk is SQLITE_FULL wherever it shows: at a commit SQLite does not keep the errno of
+ * Reports a full disk as SQLITE_FULL everywhere: at a commit SQLite does not keep the errno of
  * another code for sqlite3_system_errno().
  */
 static int vfs_done(sqlite3_file *f, int rc, int fault)
@@ -197,7 +198,7 @@ static int vfs_write_raw(sqlite3_file *f, const void *buf, int n, sqlite3_int64 
 	return vfs_done(f, rc, fault);
 }
 
-/* Without reserved bytes the checksum would overwrite content. */
+/* Refuses page 1 without reserved bytes, as the checksum would overwrite content. */
 static int vfs_write(sqlite3_file *f, const void *buf, int n, sqlite3_int64 off)
 {
 	uint8_t page[PAGE_MAX];
@@ -239,7 +240,7 @@ static int vfs_sync(sqlite3_file *f, int flags)
 }
 
 /* clang-format off */
-/* Methods that only pass the call on to the file below. */
+/* Methods that only pass the call on to the default VFS's file. */
 #define PASS_ON(name, method, parameters, arguments) \
 	static int name parameters \
 	{ \
@@ -294,9 +295,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 	int rc;
 
 	/*
-	 * Several databases are never one transaction of ours. A journal says which file tells of
-	 * theirs, and SQLite deletes that when it is done: a store from elsewhere could name any.
-	 * Nor is anything of ours a pipe, whose opening would wait for its other end.
+	 * No transaction of ours spans several databases. The journal of one that does names
+	 * another file, which SQLite deletes when it is done: a store from elsewhere could name any
+	 * file. Nor is any of our files a pipe, and opening one would wait for its other end.
 	 */
 	if ((flags & SQLITE_OPEN_SUPER_JOURNAL) ||
 	    (name && lstat(name, &st) == 0 && !S_ISREG(st.st_mode))) {
@@ -314,13 +315,13 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 	return rc;
 }
 
-/* Everything but opening is done by the default VFS, which finds its data by pAppData. */
+/* The default VFS does everything but opening; it finds its data by pAppData. */
 static void vfs_register(void)
 {
 	/*
-	 * Counting what SQLite allocates costs a lock at every allocation, of which each statement
-	 * makes some. Refused, and no harm, where somebody else uses SQLite in this process
-	 * already.
+	 * Counting SQLite's memory costs a lock at every allocation, of which each statement makes
+	 * some. If something else in this process already uses SQLite, this is refused, which does
+	 * no harm.
 	 */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	vfs_base = sqlite3_vfs_find(NULL);

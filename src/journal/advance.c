@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A log that is only read, and that somebody else makes longer. */
+/* A log that is only read while somebody else extends it. */
 #include <inttypes.h>
 
 #include "journal/journal_state.h"
@@ -12,7 +12,7 @@ struct advance {
 	struct ofs_segment_list found; /* the segments that are in the directory now */
 };
 
-/* The log ends at `end`, in the newest of the segments that begin before. */
+/* Ends the log at `end`, in the newest segment that begins before it. */
 static void advance_to(struct advance *a, ofs_lsn end)
 {
 	struct ofs_journal *j = a->journal;
@@ -20,7 +20,7 @@ static void advance_to(struct advance *a, ofs_lsn end)
 
 	OFS_LOCKED(&j->append_lock);
 	pthread_rwlock_wrlock(&j->segments_lock);
-	/* One without a file has kept the place of those that follow. */
+	/* A segment without a file has held the place of the ones that follow. */
 	if (j->newest->fd < 0 && end > j->newest->first && a->found.n)
 		ofs_segment_unref(l->at[--l->n]);
 	for (size_t i = 0; i < a->found.n && a->found.at[i]->first < end; i++)
@@ -32,7 +32,7 @@ static void advance_to(struct advance *a, ofs_lsn end)
 	pthread_rwlock_unlock(&j->segments_lock);
 }
 
-/* Its data can be read before anybody knows of the record. */
+/* Extends the log first, so that the record's data can be read as soon as the record is known. */
 static int advance_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record *record,
 			  const struct ofs_journal_data *data)
 {
@@ -53,7 +53,7 @@ static int advance(struct advance *a, struct ofs_recovery *rc, ofs_lsn to)
 	struct ofs_journal *j = a->journal;
 	int r = ofs_segment_list_load(rc->segments, j->dirfd, j->uuid, true, rc->err);
 
-	/* Those that are replayed keep the ends that they have in the directory. */
+	/* A list of its own, since advance_to() changes ends that the replay still needs. */
 	if (r == 0)
 		r = ofs_segment_list_load(&a->found, j->dirfd, j->uuid, true, rc->err);
 	if (r < 0)
@@ -64,7 +64,7 @@ static int advance(struct advance *a, struct ofs_recovery *rc, ofs_lsn to)
 	if (r == 0 && rc->end < to)
 		r = ofs_error_set(rc->err, EUCLEAN,
 				  "the log cannot be read at position %" PRIu64
-				  ", and should go on to %" PRIu64,
+				  ", although it should end at %" PRIu64,
 				  rc->end, to);
 	if (r == 0)
 		advance_to(a, to);

@@ -7,19 +7,19 @@
 #include "journal/wal_record.h"
 
 #define JOURNAL_SEGMENT_SIZE ((uint64_t)64 << 20)
-#define SEGMENT_RECORDS (128u << 10) /* in one segment, so that small ones go, too */
+#define SEGMENT_RECORDS (128u << 10) /* at most; lets segments of small records be trimmed, too */
 
 /*
- * A sync writes zeros after the end of the log: as many bytes as the segment has, within these
- * bounds, and none unless they suffice for AHEAD_SYNCS syncs of the size of this one.
+ * A sync writes zeros after the end of the log: as many bytes as the segment holds, within these
+ * bounds, and only if they suffice for AHEAD_SYNCS more syncs of the same size.
  */
 #define AHEAD_MIN ((uint64_t)64 << 10)
 #define AHEAD_MAX ((uint64_t)256 << 10)
 #define AHEAD_SYNCS 4u
 
 /*
- * Removes the zeros after the end. If that fails they do no harm: recovery takes
- * them for a torn tail. The append lock is held, or nobody else has the journal.
+ * Removes the zeros after the end. A failure does no harm, since recovery takes them for a torn
+ * tail. The caller holds the append lock, or is the only user of the journal.
  */
 static void journal_cut_ahead(struct ofs_journal *j)
 {
@@ -31,7 +31,7 @@ static void journal_cut_ahead(struct ofs_journal *j)
 		s->ahead = 0;
 }
 
-/* The append lock is held, or nobody else has the journal yet. */
+/* The caller holds the append lock, or is the only user of the journal. */
 static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn prev, bool leaps)
 {
 	struct ofs_segment *s;
@@ -87,7 +87,7 @@ void ofs_journal_close(struct ofs_journal *j)
 
 /*
  * Makes sure that the newest segment can be appended to and ends where recovery said. If the only
- * claim of how far the log is durable was cut off, the header of a new segment repeats it.
+ * claim of how far the log is durable was cut off, repeats it in the header of a new segment.
  */
 static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
 			  struct ofs_error *err)
@@ -109,8 +109,8 @@ static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
 }
 
 /*
- * Nothing will be appended. The newest segment ends where the log does, if need be one without a
- * file.
+ * For a log that is only read. Its newest segment ends where the log does; if no segment does, adds
+ * one without a file.
  */
 static void journal_rest(struct ofs_journal *j, const struct ofs_recovery *rc, bool strict)
 {
@@ -177,7 +177,7 @@ void ofs_journal_set_segment_size(struct ofs_journal *j, uint64_t bytes)
 	j->segment_size = bytes;
 }
 
-/* Starts a new segment if `size` more bytes are too many for this one. Under the append lock. */
+/* Starts a new segment if `size` more bytes do not fit into this one. Under the append lock. */
 static int journal_make_room(struct ofs_journal *j, uint64_t size)
 {
 	struct ofs_segment *s = j->newest;
@@ -240,7 +240,7 @@ static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal
 
 	r = ofs_io_pwritev(s->fd, iov, n, rec->lsn - s->first);
 	if (r < 0) {
-		/* Gives the space back; if this fails, the next record overwrites the bytes. */
+		/* Frees the space. If that fails, the next record overwrites the bytes. */
 		ofs_io_truncate(s->fd, rec->lsn - s->first);
 		s->ahead = 0;
 		s->scarce = true;
@@ -265,7 +265,7 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
 	if (!record->type || record->body_len > OFS_JOURNAL_BODY_MAX ||
 	    record->data_len > OFS_JOURNAL_DATA_MAX)
 		return -EINVAL;
-	/* The expensive part of the checksum, before taking the lock. */
+	/* Computes the expensive part of the checksum before taking the lock. */
 	if (rec.data_len)
 		hash = ofs_wal_data_hash(j->key, record->data, record->data_len);
 	pthread_mutex_lock(&j->append_lock);
@@ -282,10 +282,10 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
 }
 
 /*
- * When a file has grown, a sync makes the filesystem commit its size and blocks, which costs a
- * flush more. The newest segment is therefore made longer than its records: the syncs that follow
- * find the blocks there, and have only data to write. Zeros are no record, so the log ends where it
- * did.
+ * When a file has grown, a sync makes the filesystem commit its size and blocks, which costs
+ * another flush. So the newest segment is made longer than its records: the syncs that follow find
+ * the blocks allocated and only write data. The log ends where it did, since zeros are not a
+ * record.
  */
 static void journal_write_ahead(struct ofs_journal *j)
 {
@@ -308,7 +308,7 @@ static void journal_write_ahead(struct ofs_journal *j)
 	}
 }
 
-/* The segments that are not yet synced, referenced, and the end of the log. */
+/* Collects the unsynced segments, referenced, and the end of the log. */
 static void journal_collect_unsynced(struct ofs_journal *j, struct ofs_segment_list *ret,
 				     ofs_lsn *ret_end)
 {
@@ -319,14 +319,16 @@ static void journal_collect_unsynced(struct ofs_journal *j, struct ofs_segment_l
 	pthread_rwlock_unlock(&j->segments_lock);
 }
 
-/* Everything before *ret_end is durable afterwards. Only the caller that set `syncing` is here. */
+/* Makes everything before *ret_end durable. Only the caller that set `syncing` may be here. */
 static int journal_sync_files(struct ofs_journal *j, ofs_lsn *ret_end)
 {
 	struct ofs_segment_list unsynced = { 0 };
 	int r = 0;
 
 	journal_collect_unsynced(j, &unsynced, ret_end);
-	/* A segment created from here on starts after *ret_end: its name is for the next sync. */
+	/*
+	 * A segment created from here on starts after *ret_end, so its name is for the next sync.
+	 */
 	for (size_t i = 0; !r && i < unsynced.n; i++)
 		r = ofs_io_datasync(unsynced.at[i]->fd);
 	if (!r && atomic_exchange(&j->dir_dirty, false))
@@ -370,7 +372,7 @@ int ofs_journal_sync(struct ofs_journal *j)
 	return journal_sync(j, true);
 }
 
-/* Later syncs cover newer records, and write zeros for those again. */
+/* Cutting zeros of a later sync does no harm: the sync after it writes them again. */
 int ofs_journal_settle(struct ofs_journal *j)
 {
 	int r = journal_sync(j, false);
@@ -439,7 +441,7 @@ static struct ofs_segment *journal_find(struct ofs_journal *j, ofs_lsn pos)
 	return s;
 }
 
-/* The segment that holds this data, referenced, or NULL. */
+/* The segment that holds all of this data, referenced, or NULL. */
 static struct ofs_segment *journal_find_data(struct ofs_journal *j,
 					     const struct ofs_journal_data *data)
 {
@@ -512,7 +514,7 @@ void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep)
 	pthread_rwlock_unlock(&j->segments_lock);
 }
 
-/* The oldest trimmed segment with its reference, or NULL. */
+/* The oldest trimmed segment, whose reference passes to the caller, or NULL. */
 static struct ofs_segment *journal_take_trimmed(struct ofs_journal *j)
 {
 	struct ofs_segment *s = NULL;

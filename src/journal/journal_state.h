@@ -6,7 +6,7 @@
 #include "journal/journal.h"
 #include "journal/segment.h"
 
-/* Lock order: append_lock, segments_lock. sync_lock is held with neither. */
+/* Lock order: append_lock, segments_lock. sync_lock is never held with either. */
 struct ofs_journal {
 	int dirfd; /* borrowed */
 	uint8_t uuid[16];
@@ -16,29 +16,31 @@ struct ofs_journal {
 	/* Held for a whole append: it orders the records and guards the newest segment's `end`. */
 	pthread_mutex_t append_lock;
 
-	/*
-	 * Guards the lists. A segment that is used after unlocking is referenced.
-	 */
+	/* Guards the lists. A segment that is used after unlocking is referenced first. */
 	pthread_rwlock_t segments_lock;
 	struct ofs_segment_list segments; /* never empty */
-	struct ofs_segment_list trimmed; /* no longer part of the log, files not yet removed */
+	struct ofs_segment_list trimmed; /* no longer part of the log; their files still exist */
 
 	/*
-	 * The last segment; never removed. Changes under both locks, so either suffices to use it.
+	 * The last segment, which is never removed. Changes under both locks, so either suffices to
+	 * use it.
 	 */
 	struct ofs_segment *newest;
 
-	/* A segment was created since the directory was last synced; set under segments_lock. */
+	/*
+	 * True if a segment was created since the directory was last synced. Set under
+	 * segments_lock.
+	 */
 	atomic_bool dir_dirty;
 
 	/*
-	 * One caller at a time syncs, without holding this lock. It guards `syncing` and changes of
-	 * `durable` and `poisoned`.
+	 * Guards `syncing` and, while the log is open for writing, changes of `durable` and
+	 * `poisoned`. One caller at a time syncs, without holding this lock.
 	 */
 	pthread_mutex_t sync_lock;
 	pthread_cond_t sync_done;
 	bool syncing;
 	_Atomic ofs_lsn durable; /* the log is synced up to here */
-	atomic_int poisoned; /* the error of a sync that failed, or 0 */
+	atomic_int poisoned; /* the error of the sync that failed, or 0 */
 	bool read_only;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of a damaged log, for whoever wants to get more out of it. */
+/* Copies a damaged log, so that more can be recovered from it later. */
 #include <fcntl.h>
 
 #include "io/file.h"

@@ -8,23 +8,23 @@
 #include "journal/wal_window.h"
 
 #define BLANK_STEP ((size_t)64 << 10)
-#define SECTOR ((size_t)512) /* what a disk writes whole or not at all */
+#define SECTOR ((size_t)512) /* a disk writes it whole or not at all */
 
-/* A position of the log. */
+/* A position in the log. */
 struct place {
-	size_t at; /* its segment */
-	ofs_lsn pos; /* 0: there is none */
+	size_t at; /* index of its segment */
+	ofs_lsn pos; /* 0: none */
 };
 
 struct recover {
 	struct ofs_recovery *rc;
 	struct ofs_wal_window window;
-	size_t at; /* the segment being replayed */
-	ofs_lsn pos; /* where in the log */
+	size_t at; /* index of the segment being replayed */
+	ofs_lsn pos; /* the position reached in the log */
 	bool torn; /* the log ends at `pos` */
 	uint8_t mended[OFS_WAL_MENDED_MAX];
 
-	/* The furthest `durable` that anything from the first damage on claims. */
+	/* The highest `durable` of all records and headers from the first damage on. */
 	ofs_lsn claimed;
 	bool claimed_known;
 };
@@ -52,8 +52,8 @@ static int recover_tell(struct recover *re, enum ofs_journal_damage_kind kind, o
 }
 
 /*
- * Looks through the rest of a segment: for the first record after `pos` that is whole, at every
- * aligned position, and for what sound records claim.
+ * Searches the rest of a segment, at every aligned position, for the first whole record after `pos`
+ * and for the claims of sound records.
  */
 static int recover_survey_segment(struct recover *re, struct ofs_wal_window *w, size_t i,
 				  ofs_lsn pos, struct place *next)
@@ -81,8 +81,8 @@ static int recover_survey_segment(struct recover *re, struct ofs_wal_window *w, 
 
 /*
  * Finds the first whole record after the damage at `pos`, and how far the log was known to be
- * durable. That takes a look at all that follows, but once: a record between two places of damage
- * cannot claim more than its own position.
+ * durable. The latter requires a search of everything that follows, but only once: a record between
+ * two damaged places cannot claim more than its own position.
  */
 static int recover_survey(struct recover *re, ofs_lsn pos, struct place *next)
 {
@@ -102,9 +102,9 @@ static int recover_survey(struct recover *re, ofs_lsn pos, struct place *next)
 }
 
 /*
- * 1 if the damage between `pos` and the record at `next` may be what a power failure leaves of
- * records that were not synced, 0 or -errno. What never reached the disk is whole sectors, and
- * reads as zeros, or lies after the end of a file.
+ * Returns 1 if the damage between `pos` and the record at `next` may be what a power failure leaves
+ * of records that were not synced; 0 if not; or -errno. Data that never reached the disk is missing
+ * in whole sectors, which read as zeros or lie after the end of a file.
  */
 static int recover_lacks_sectors(struct recover *re, ofs_lsn pos, const struct place *next)
 {
@@ -147,8 +147,8 @@ static int recover_deliver(struct recover *re, const struct ofs_wal_record *rec,
 }
 
 /*
- * 1 when the damage at `pos` is to be passed over, with the next whole record in *ret, if there is
- * one; 0 when the log is torn there; or what stops the replay.
+ * Returns 1 if the damage at `pos` is to be skipped, with the next whole record, if any, in *ret; 0
+ * if the log is torn there; or the value that stops the replay.
  */
 static int recover_judge(struct recover *re, ofs_lsn pos, struct place *ret)
 {
@@ -167,7 +167,7 @@ static int recover_judge(struct recover *re, ofs_lsn pos, struct place *ret)
 	return recover_tell(re, OFS_JOURNAL_CUT, pos, last->end);
 }
 
-/* -EUCLEAN if `start` lies inside a record. */
+/* Returns -EUCLEAN if `start` lies inside a record. */
 static int recover_check_start(struct recover *re)
 {
 	const struct ofs_segment *s = recover_segment(re, re->at);
@@ -192,7 +192,7 @@ static int recover_check_start(struct recover *re)
 			     re->rc->start);
 }
 
-/* No record can be read at `pos`. Goes on at the next one, or leaves the torn tail. */
+/* Handles an unreadable record at `pos`: continues at the next one, or leaves a torn tail. */
 static int recover_pass(struct recover *re)
 {
 	struct place next;
@@ -213,7 +213,7 @@ static int recover_pass(struct recover *re)
 	return r;
 }
 
-/* The record at `pos`, of which header and body are known. */
+/* Replays the record at `pos`, whose header and body are known. */
 static int recover_replay_record(struct recover *re, const struct ofs_segment *s,
 				 const struct ofs_wal_record *rec, const uint8_t *body, bool mended)
 {
@@ -241,7 +241,7 @@ static int recover_replay_record(struct recover *re, const struct ofs_segment *s
 	re->pos = end;
 	if (mended || whole)
 		return recover_deliver(re, rec, body);
-	/* Judging may have moved the window. */
+	/* recover_judge() may have moved the window. */
 	r = ofs_wal_window_bytes(&re->window, s, rec->lsn, OFS_WAL_HEADER + (size_t)rec->body_len,
 				 &body);
 	return r <= 0 ? recover_failed(re, s, r ? r : -EIO)
@@ -280,13 +280,13 @@ static int recover_replay_segment(struct recover *re)
 	return r;
 }
 
-/* From the end of one segment into the next. */
+/* Moves from the end of one segment into the next. */
 static int recover_step(struct recover *re, const struct ofs_segment *next)
 {
 	const struct ofs_segment *s = recover_segment(re, re->at);
 	char name[OFS_SEGMENT_NAME_SIZE], after[OFS_SEGMENT_NAME_SIZE];
 
-	/* Whoever leapt may have begun a segment before that, with nothing in it. */
+	/* The host that leapt may have started an empty segment before, which need not be here. */
 	if (next->sound && next->prev != s->first && !re->rc->reader->strict &&
 	    !(next->leaps && next->prev <= re->pos)) {
 		ofs_segment_name(s->first, name);
@@ -320,7 +320,7 @@ static int recover_replay(struct recover *re)
 	}
 }
 
-/* Nothing was logged from `start` on before the log leapt to its first segment. */
+/* True if nothing was logged from `start` on before the log leapt to its first segment. */
 static bool recover_begins_with_leap(struct recover *re, ofs_lsn start)
 {
 	const struct ofs_segment *first = recover_segment(re, 0);
@@ -328,7 +328,7 @@ static bool recover_begins_with_leap(struct recover *re, ofs_lsn start)
 	return first->sound && first->leaps && first->prev <= start;
 }
 
-/* Finds the segment and position at which to start. */
+/* Finds the segment and position at which the replay starts. */
 static int recover_begin(struct recover *re)
 {
 	ofs_lsn start = re->rc->start;
@@ -350,7 +350,7 @@ static int recover_begin(struct recover *re)
 	if (start % OFS_WAL_ALIGN || (start > s->first && start < s->first + OFS_SEGMENT_HEADER))
 		return ofs_error_set(re->rc->err, EUCLEAN,
 				     "position %" PRIu64
-				     ", where the replay begins, is not one of a record",
+				     ", where the replay begins, is not the start of a record",
 				     start);
 	if (start == s->first && s->sound)
 		re->pos += OFS_SEGMENT_HEADER;
@@ -373,7 +373,10 @@ static int recover_remove_newest(struct recover *re)
 	return 0;
 }
 
-/* 1 if the torn tail is only the zeros that a sync writes after the end, 0 or -errno. */
+/*
+ * Returns 1 if the torn tail is only the zeros that a sync writes after the end; 0 if not; or
+ * -errno.
+ */
 static int recover_is_blank(struct recover *re)
 {
 	const struct ofs_segment *s = recover_segment(re, re->at);
@@ -394,7 +397,8 @@ static int recover_is_blank(struct recover *re)
 }
 
 /*
- * Ends the log at `pos`, newest parts first, so that a crash in between leaves a torn tail again.
+ * Ends the log at `pos`. Removes the newest parts first, so that a crash in between leaves a torn
+ * tail again.
  */
 static int recover_cut(struct recover *re)
 {
@@ -438,7 +442,7 @@ static int recover_end(struct recover *re)
 	int r = 0;
 
 	re->rc->end = re->pos;
-	/* A segment without a header goes, since a new one is about to take its name. */
+	/* A segment with a damaged header is removed, since a new one is about to take its name. */
 	if (re->pos == last->first)
 		re->torn = true;
 	if (!re->torn)

@@ -11,17 +11,17 @@ struct ofs_recovery {
 	ofs_lsn start;
 	const struct ofs_journal_reader *reader;
 	struct ofs_error *err;
-	struct ofs_segment_list *segments; /* not empty; loses what is cut off */
+	struct ofs_segment_list *segments; /* not empty; loses the segments that are cut off */
 
 	/* Results. */
 	ofs_lsn durable; /* the log is known to be synced up to here */
-	bool claim_cut; /* the claim was in the torn tail and must be written again */
-	ofs_lsn end; /* where to append, in a new segment unless the last sound one ends there */
+	bool claim_cut; /* the furthest claim was in the torn tail, and must be written again */
+	ofs_lsn end; /* where to append: in a new segment, unless the last sound one ends there */
 };
 
 /*
- * The rules are those of ofs_journal_open(). Nothing on disk is changed before the replay is
- * complete; then a torn tail is cut off durably, because its bytes must never reappear between
- * newer records. With `read_only` it stays.
+ * Follows the rules of ofs_journal_open(). Nothing on disk changes before the replay is complete.
+ * Then a torn tail is cut off durably, because its bytes must never reappear between newer records.
+ * With `read_only` it stays. 0, -errno, or the nonzero return of a callback.
  */
 int ofs_journal_recover(struct ofs_recovery *rc);

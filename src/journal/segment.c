@@ -110,7 +110,7 @@ bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_forma
 	return true;
 }
 
-/* A damaged header is no error here. */
+/* A damaged header is not an error here. */
 static int segment_read_header(struct ofs_segment *s, const char *name, const uint8_t uuid[16],
 			       struct ofs_error *err)
 {
@@ -177,7 +177,7 @@ struct list_load {
 	const uint8_t *uuid;
 	int flags;
 	struct ofs_error *err;
-	bool explained; /* `err` says what is wrong with an entry */
+	bool explained; /* `err` already describes the error of an entry */
 };
 
 static int list_load_one(void *arg, const char *name)

@@ -7,13 +7,13 @@
 #include "journal/segment.h"
 #include "journal/wal_record.h"
 
-/* The whole of any record fits. */
+/* Enough for any record. */
 #define RECORD_MAX \
 	(OFS_WAL_HEADER + OFS_JOURNAL_BODY_MAX + OFS_WAL_SUM + OFS_JOURNAL_DATA_MAX + OFS_WAL_ALIGN)
 
 /*
- * The size of the record or segment header that lies at `pos` of the log and begins `bytes`; 0: it
- * is longer than `len`; -EUCLEAN: there is none that is whole.
+ * Returns the size of the record or segment header at the start of `bytes`, which lie at `pos` of
+ * the log; 0 if it is longer than `len`; -EUCLEAN if there is none that is whole.
  */
 static ssize_t measure(const uint8_t uuid[16], const uint8_t *bytes, size_t len, ofs_lsn pos,
 		       bool *ret_header)
@@ -52,7 +52,9 @@ static ssize_t measure(const uint8_t uuid[16], const uint8_t *bytes, size_t len,
 	return (ssize_t)size;
 }
 
-/* Appends what fits of the segment `first`, which ends at `end`, from *pos on, and moves *pos. */
+/*
+ * Appends what fits of the segment `first`, which ends at `end`, from *pos on, and advances *pos.
+ */
 static int export_segment(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn end, size_t max,
 			  struct ofs_buf *ret, ofs_lsn *pos)
 {
@@ -80,7 +82,7 @@ static int export_segment(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_
 		*pos += (size_t)n;
 	}
 	ret->len = start + used;
-	/* A record that is cut off, where there was room for any, reaches beyond its segment. */
+	/* There was room for any record, so one that is cut off reaches beyond `end`. */
 	return n < 0 || !used ? -EUCLEAN : 0;
 }
 
@@ -143,7 +145,7 @@ int ofs_journal_drop(int dirfd, ofs_lsn lsn)
 	return r;
 }
 
-/* Opens the segment, made if it is not there. */
+/* Opens the segment for writing; creates it if it is missing. */
 static int open_segment(int dirfd, const uint8_t uuid[16], ofs_lsn first)
 {
 	char name[OFS_SEGMENT_NAME_SIZE];
@@ -177,7 +179,7 @@ static int put(int dirfd, const uint8_t uuid[16], ofs_lsn segment, ofs_lsn pos, 
 int ofs_journal_import(int dirfd, const uint8_t uuid[16], ofs_lsn segment, ofs_lsn from,
 		       const void *bytes, size_t len)
 {
-	size_t at = 0, run = 0; /* [run, at) is still to be written */
+	size_t at = 0, run = 0; /* [run, at) is verified but not yet written */
 	const uint8_t *data = bytes;
 	bool header;
 	ssize_t n;

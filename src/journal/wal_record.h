@@ -22,9 +22,9 @@
  * With X(bytes, seed) = XXH3-64 and key = X(uuid of the store, 0):
  *   header checksum = X(body, X(bytes 0 to 39, LSN xor key))
  *   data checksum   = X(X(data, key) as 8 bytes, position of the data xor key)
- * so that neither bytes from another place or store nor content that imitates records can pass.
- * The copy of the data checksum in the header ties the data to this record, the one before the
- * data lets the data be verified by its position and length alone.
+ * So bytes from another place or store never pass, nor does content that imitates records. The copy
+ * of the data checksum in the header ties the data to this record. The copy before the data allows
+ * the data to be verified by its position and length alone.
  */
 #pragma once
 
@@ -32,7 +32,7 @@
 
 #define OFS_WAL_ALIGN 8u
 #define OFS_WAL_HEADER 48u
-#define OFS_WAL_SUM OFS_JOURNAL_SUM /* the checksum in front of the data */
+#define OFS_WAL_SUM OFS_JOURNAL_SUM /* the checksum before the data */
 
 struct ofs_wal_record {
 	uint8_t type;
@@ -52,7 +52,7 @@ uint64_t ofs_wal_size(const struct ofs_wal_record *r);
 /* Position of the first data byte; meaningful only with data. */
 ofs_lsn ofs_wal_data_pos(const struct ofs_wal_record *r);
 
-/* The part of the data checksum that does not depend on the position, and the whole of it. */
+/* The part of the data checksum that does not depend on the position, and the whole checksum. */
 uint64_t ofs_wal_data_hash(uint64_t key, const void *data, size_t len);
 uint64_t ofs_wal_data_sum(uint64_t key, uint64_t hash, ofs_lsn pos);
 
@@ -60,8 +60,8 @@ void ofs_wal_encode(const struct ofs_wal_record *r, const void *body, uint64_t k
 		    uint8_t ret[OFS_WAL_HEADER]);
 
 /*
- * Reads the fields of a header that claims to lie at `lsn`; false when they are impossible. They
- * must not be trusted before ofs_wal_verify() has checked the body as well.
+ * Decodes a header that claims to lie at `lsn`. False: its fields are impossible. They must not be
+ * trusted before ofs_wal_verify() has checked the body as well.
  */
 bool ofs_wal_decode(const uint8_t raw[OFS_WAL_HEADER], ofs_lsn lsn, struct ofs_wal_record *ret);
 bool ofs_wal_verify(const uint8_t raw[OFS_WAL_HEADER], const void *body, size_t body_len,

@@ -62,7 +62,7 @@ int ofs_wal_window_record(struct ofs_wal_window *w, const struct ofs_segment *s,
 	return ofs_wal_verify(raw, *ret_body, ret->body_len, pos, key);
 }
 
-/* Whether that is the record at `pos`. `len`: bytes of the log that are in `raw`. */
+/* True if the `len` bytes at `raw` begin with the whole header and body of a record at `pos`. */
 static bool window_is_sound(const uint8_t *raw, size_t len, ofs_lsn pos, uint64_t key,
 			    struct ofs_wal_record *ret)
 {

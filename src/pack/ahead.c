@@ -20,16 +20,16 @@ struct walk {
 };
 
 struct ofs_ahead {
-	const struct ofs_ahead_ops *ops; /* constant, as `arg` */
+	const struct ofs_ahead_ops *ops; /* constant, like `arg` */
 	void *arg;
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wake; /* there is a walk, or `stop` */
-	struct place stream[STREAMS]; /* the ends of frames that were read recently */
-	unsigned int next_stream; /* the one to replace */
-	struct walk walk[WALKS]; /* a ring; when it is full the oldest one is dropped */
+	pthread_cond_t wake; /* there is a walk, or `stop` is set */
+	struct place stream[STREAMS]; /* ends of recently read frames */
+	unsigned int next_stream; /* the one to replace next */
+	struct walk walk[WALKS]; /* a ring; when it is full, the oldest walk is dropped */
 	unsigned int first, nwalks;
 	pthread_t thread[THREADS_MAX];
-	unsigned int nthreads; /* 0 until there is something to do */
+	unsigned int nthreads; /* 0 until the first walk */
 	bool stop;
 };
 
@@ -70,7 +70,7 @@ static void walk_push(struct ofs_ahead *a, const struct walk *w)
 	pthread_cond_signal(&a->wake);
 }
 
-/* Waits for one; false: the threads are to end. Under the lock. */
+/* Waits for a walk. False: the threads are to end. Under the lock. */
 static bool walk_pop(struct ofs_ahead *a, struct walk *ret)
 {
 	while (!a->nwalks && !a->stop)
@@ -88,7 +88,7 @@ static struct place end_of(const struct ofs_frame_loc *loc)
 	return (struct place){ loc->pack, loc->off + loc->stored };
 }
 
-/* Finds the next frame to load. 1: there is none. */
+/* Finds the next frame to load. Returns 0, 1 if there is none, or -errno. */
 static int walk_on(struct ofs_ahead *a, struct walk *w, struct ofs_frame_loc *ret)
 {
 	int r;
@@ -118,7 +118,7 @@ static void *ahead_run(void *arg)
 		pthread_mutex_lock(&a->lock);
 		if (r != 0)
 			continue;
-		/* Another thread may go on meanwhile. */
+		/* Lets another thread continue the walk meanwhile. */
 		if (w.left)
 			walk_push(a, &w);
 		pthread_mutex_unlock(&a->lock);
@@ -130,8 +130,8 @@ static void *ahead_run(void *arg)
 }
 
 /*
- * Leaves one processor to the reader, but starts at least two: one may wait for the disk while the
- * other decompresses. Under the lock.
+ * Leaves one processor to the reader, but starts at least two threads: one may wait for the disk
+ * while the other decompresses. Under the lock.
  */
 static void start_threads(struct ofs_ahead *a)
 {
@@ -142,7 +142,7 @@ static void start_threads(struct ofs_ahead *a)
 			return;
 }
 
-/* True if the frame follows one that was read recently; remembers where it ends. */
+/* True if the frame follows one that was read recently. Remembers where it ends. Under the lock. */
 static bool stream_continues(struct ofs_ahead *a, const struct ofs_frame_loc *loc)
 {
 	for (unsigned int i = 0; i < STREAMS; i++) {

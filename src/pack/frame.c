@@ -16,7 +16,7 @@ static size_t frame_payload_at(size_t table_len)
 	return OFS_FRAME_HEAD + table_len + OFS_FRAME_CHECK;
 }
 
-/* One number of the chunk table; NULL: there is none, or it is not in its shortest form. */
+/* Reads one number of the chunk table. NULL: none is left, or it is not in its shortest form. */
 static const uint8_t *table_get(const uint8_t *p, const uint8_t *end, uint32_t *ret)
 {
 	uint32_t value = 0;
@@ -39,7 +39,7 @@ static uint8_t *table_put(uint8_t *p, uint32_t value)
 	return p;
 }
 
-/* The lengths of the chunks must add up to that of the content. */
+/* The lengths of the chunks must add up to the length of the content. */
 static bool frame_table_is_sound(const struct ofs_frame_info *info)
 {
 	const uint8_t *p = info->table, *end = p + info->table_len;
@@ -151,7 +151,7 @@ void ofs_frame_build_finish(struct ofs_frame_build *b)
 	ofs_buf_finish(&b->bytes);
 }
 
-/* Joins the chunks into the content. */
+/* Concatenates the chunks into the content. */
 static int build_join(struct ofs_frame_build *b, const struct ofs_frame_chunk *chunks, size_t n)
 {
 	uint64_t raw = 0;
@@ -172,7 +172,7 @@ static int build_join(struct ofs_frame_build *b, const struct ofs_frame_chunk *c
 	return 0;
 }
 
-/* The head of the frame, without the fields that depend on the content and on its place. */
+/* Builds the head of the frame, without the fields that depend on the payload and the place. */
 static void build_head(struct ofs_frame_build *b, const struct ofs_frame_chunk *chunks, size_t n)
 {
 	size_t room = frame_payload_at(OFS_FRAME_CHUNK_MAX * n);

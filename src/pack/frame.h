@@ -23,15 +23,15 @@
  *    16    4  bytes t of the chunk table
  *    20    4  zeros
  *    24    8  checksum of the content
- *    32    t  chunk table: the chunks' lengths in the order of the content, none of them 0, each in
- *             7-bit groups, the lowest first, all but the last with the top bit set (LEB128)
+ *    32    t  chunk table: the lengths of the chunks in the order of the content, none of them 0,
+ *             each in 7-bit groups, lowest first, all but the last with the top bit set (LEB128)
  *  32+t    8  checksum of everything above
  *             payload
  *             zeros up to the next multiple of 8
  *
- * Checksums are XXH3-64. The two of a frame are seeded with a mix of pack number and offset, so
- * that a frame is only accepted where it was written. No field of a frame is used before the
- * checksum after the chunk table has been verified, and the lengths are checked even then.
+ * Checksums are XXH3-64. The two of a frame are seeded with a mix of pack number and offset, so a
+ * frame is accepted only where it was written. Only the magic and `t` are used before the checksum
+ * after the chunk table is verified, and the lengths are checked even then.
  */
 #pragma once
 
@@ -44,7 +44,7 @@
 #define OFS_FRAME_CHUNK_MAX 4u /* bytes of one entry of the chunk table */
 #define OFS_FRAME_CHECK 8u
 
-/* No frame occupies more. */
+/* The most bytes that a frame occupies. */
 #define OFS_FRAME_STORED_MAX                                                             \
 	(OFS_FRAME_HEAD + OFS_FRAME_CHUNK_MAX * OFS_FRAME_CHUNKS_MAX + OFS_FRAME_CHECK + \
 	 OFS_FRAME_RAW_MAX + OFS_FRAME_ALIGN)
@@ -63,30 +63,29 @@ struct ofs_frame_info {
 	uint32_t table_len;
 	uint32_t stored; /* header, chunk table, payload and padding */
 	uint64_t checksum; /* of the content */
-	const uint8_t *table; /* points into the bytes that were decoded */
+	const uint8_t *table; /* borrowed: points into the decoded bytes */
 };
 
 /*
- * Reads a frame that lies at `off` of pack number `pack`. `bytes` is any input at all, of `len`
- * bytes; bytes after the frame are ignored. `ret_content` is `ret_info->raw` bytes long, of
- * ofs_frame_buffer_get().
- * -EIO: not this frame, or damaged; -ENOMEM.
+ * Decodes a frame that lies at `off` of pack number `pack`. `bytes` may be any input of `len`
+ * bytes; bytes after the frame are ignored. *ret_content has ret_info->raw bytes and is released
+ * with ofs_frame_buffer_put(). -EIO: not this frame, or damaged; -ENOMEM.
  */
 int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 		     struct ofs_frame_info *ret_info, uint8_t **ret_content);
 
-/* The same without the content, whose checksum is not verified. */
+/* Does the same without the content, whose checksum is not verified. */
 int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 		    struct ofs_frame_info *ret);
 
-/* The same; only the part before the payload need be there. */
+/* Does the same when only the part before the payload is present. */
 int ofs_frame_parse_head(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 			 struct ofs_frame_info *ret);
 
-/* The chunks' lengths, `info->chunks` of them. */
+/* Writes the lengths of the chunks, `info->chunks` of them. */
 void ofs_frame_lengths(const struct ofs_frame_info *info, uint32_t *ret);
 
-/* A frame being made; start from zeros. */
+/* A frame being built. Zero-initialized. */
 struct ofs_frame_build {
 	struct ofs_buf raw; /* the content */
 	struct ofs_buf bytes; /* the frame as it goes to disk */
@@ -95,18 +94,18 @@ struct ofs_frame_build {
 void ofs_frame_build_finish(struct ofs_frame_build *b);
 
 /*
- * Compresses the chunks into `b`; all of the frame is then there but what depends on its place.
+ * Compresses the chunks into `b` and builds all of the frame except what depends on its place.
  * -EINVAL: no chunk, too many, an empty one, or more than OFS_FRAME_RAW_MAX bytes of content.
  */
 int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int level,
 		    const struct ofs_frame_chunk *chunks, size_t n);
 
-/* Completes the frame for its place. */
+/* Completes the frame for its place. May be repeated for another place. */
 void ofs_frame_place(struct ofs_frame_build *b, uint32_t pack, uint64_t off);
 
 /* The header of a pack file. */
 void ofs_pack_header_encode(uint8_t ret[OFS_PACK_HEADER], const uint8_t uuid[16], uint32_t pack);
 
-/* 0; -EIO: damaged; -EINVAL: it is whole, but of another store, another pack or another format. */
+/* 0; -EIO: damaged; -EINVAL: intact, but of another store, pack or format version. */
 int ofs_pack_header_check(const uint8_t header[OFS_PACK_HEADER], const uint8_t uuid[16],
 			  uint32_t pack);

@@ -6,7 +6,7 @@
 #define KEPT_MAX 8
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows; taken last */
-static uint8_t *kept[KEPT_MAX]; /* each of OFS_FRAME_BUFFER */
+static uint8_t *kept[KEPT_MAX]; /* each of OFS_FRAME_BUFFER bytes */
 static size_t nkept;
 
 static bool is_kept(uint32_t len)

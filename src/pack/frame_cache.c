@@ -7,7 +7,7 @@
 #include "base/thread.h"
 #include "pack/frame_buffer.h"
 
-#define PASSING_MAX 8 /* frames that are kept for those who pass */
+#define PASSING_MAX 8 /* frames that are kept for passing calls */
 
 enum frame_state {
 	FRAME_LOADING,
@@ -16,17 +16,17 @@ enum frame_state {
 };
 
 struct ofs_frame {
-	atomic_uint refs; /* one for each reader, one for the cache while `listed` */
+	atomic_uint refs; /* one per reader, and one of the cache while `listed` */
 	struct ofs_frame_loc loc; /* constant */
 	bool guess; /* constant; loaded ahead, so a failure is not reported to readers */
-	uint8_t *data; /* constant once READY; seen by readers through the cache's lock */
+	uint8_t *data; /* constant once READY; the cache's lock publishes it to readers */
 
 	/* Guarded by the cache's lock. */
 	enum frame_state state;
 	int error; /* when FAILED */
 	bool listed; /* in the map and in the list */
-	bool ahead; /* read ahead, and nobody has asked for it yet */
-	bool passing; /* only those have who pass: it is among the cache's `passing` */
+	bool ahead; /* read ahead, and not requested yet */
+	bool passing; /* requested by passing calls alone, and in the cache's `passing` */
 	struct ofs_frame *newer;
 	struct ofs_frame *older;
 };
@@ -38,11 +38,11 @@ struct ofs_frame_cache {
 	struct ofs_map map; /* by frame_key() */
 	struct ofs_frame *newest;
 	struct ofs_frame *oldest;
-	size_t size; /* content of the listed READY frames */
-	size_t ahead; /* content of those that are `ahead`, also while they are loaded */
-	struct ofs_frame *passing[PASSING_MAX]; /* listed ones; NULL: none */
-	size_t next_passing; /* the place of the next one, which is that of the oldest */
-	uint64_t origins[OFS_FRAME_ORIGINS]; /* how many that were asked for came from there */
+	size_t size; /* bytes of content of the listed READY frames */
+	size_t ahead; /* bytes of content of the `ahead` frames, also while they are being loaded */
+	struct ofs_frame *passing[PASSING_MAX]; /* listed frames; NULL: none */
+	size_t next_passing; /* counts up; the place of the next one, which is that of the oldest */
+	uint64_t origins[OFS_FRAME_ORIGINS]; /* requests by origin */
 };
 
 /* Frames are 8-aligned and lie below OFS_PACK_OFF_MAX, so no two have the same key. */
@@ -101,7 +101,7 @@ static void list_remove(struct ofs_frame_cache *fc, struct ofs_frame *f)
 		fc->oldest = f->newer;
 }
 
-/* The frame is asked for or forgotten. True if nobody had asked before. Under the lock. */
+/* Called when the frame is requested or forgotten. True at the first request. Under the lock. */
 static bool frame_arrived(struct ofs_frame_cache *fc, struct ofs_frame *f)
 {
 	if (!f->ahead)
@@ -111,7 +111,10 @@ static bool frame_arrived(struct ofs_frame_cache *fc, struct ofs_frame *f)
 	return true;
 }
 
-/* Somebody stays with the frame, or it is forgotten. Under the lock. */
+/*
+ * Takes the frame out of `passing`: a call that does not pass requests it, or it is forgotten.
+ * Under the lock.
+ */
 static void frame_stays(struct ofs_frame_cache *fc, struct ofs_frame *f)
 {
 	for (size_t i = 0; i < PASSING_MAX && f->passing; i++)
@@ -133,7 +136,7 @@ static void cache_forget(struct ofs_frame_cache *fc, struct ofs_frame *f)
 	ofs_frame_unref(f);
 }
 
-/* Evicts until the bound holds; frames being loaded do not count yet. Under the lock. */
+/* Evicts until the bound holds. Frames being loaded do not count yet. Under the lock. */
 static void cache_evict(struct ofs_frame_cache *fc)
 {
 	struct ofs_frame *f = fc->oldest;
@@ -172,7 +175,7 @@ void ofs_frame_cache_destroy(struct ofs_frame_cache *fc)
 	errno = saved;
 }
 
-/* Lists a frame that the caller will load; he gets a reference. Under the lock. */
+/* Lists a frame that the caller will load, and returns a reference. Under the lock. */
 static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
 					bool guess)
 {
@@ -189,7 +192,10 @@ static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct
 	return f;
 }
 
-/* Somebody who passes is the only one to ask for a listed frame. Under the lock. */
+/*
+ * Enters a frame that passing calls alone have requested into `passing`, instead of the oldest one.
+ * Under the lock.
+ */
 static void frame_passes(struct ofs_frame_cache *fc, struct ofs_frame *f)
 {
 	struct ofs_frame **place = &fc->passing[fc->next_passing++ % PASSING_MAX];
@@ -200,7 +206,7 @@ static void frame_passes(struct ofs_frame_cache *fc, struct ofs_frame *f)
 	f->passing = true;
 }
 
-/* Publishes the result of `load`. A frame dropped meanwhile serves only those who wait for it. */
+/* Publishes the result of `load`. A frame dropped meanwhile serves only those that wait for it. */
 static void cache_settle(struct ofs_frame_cache *fc, struct ofs_frame *f, uint8_t *data, int error)
 {
 	OFS_LOCKED(&fc->lock);
@@ -234,8 +240,8 @@ static int cache_load(struct ofs_frame_cache *fc, struct ofs_frame *f, ofs_frame
 }
 
 /*
- * Makes a loaded frame the newest, or waits for one being loaded. Under the lock, which is released
- * meanwhile.
+ * Makes a loaded frame the newest unless `passing`, or waits for one that is being loaded. Under
+ * the lock, which is released while waiting.
  */
 static int cache_await(struct ofs_frame_cache *fc, struct ofs_frame *f, bool passing)
 {
@@ -250,7 +256,7 @@ static int cache_await(struct ofs_frame_cache *fc, struct ofs_frame *f, bool pas
 	return f->state == FRAME_FAILED ? f->error : 0;
 }
 
-/* See ofs_frame_cache_get(); -EAGAIN: reading ahead has failed. */
+/* See ofs_frame_cache_get(). -EAGAIN: reading ahead failed, so the caller tries again. */
 static int cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc, bool passing,
 		     ofs_frame_load_fn load, void *arg, struct ofs_frame **ret)
 {

@@ -37,7 +37,10 @@ uint32_t ofs_pack_number(const char *name)
 	return strcmp(name, canonical) == 0 ? (uint32_t)number : 0;
 }
 
-/* Drops a reference. Returns the pack if it must be closed, which needs no lock. Under the lock. */
+/*
+ * Drops a reference. Returns the pack if the caller must close it, for which no lock is needed.
+ * Under the lock.
+ */
 static struct ofs_pack *pack_unref(struct ofs_pack *p)
 {
 	return --p->refs == 0 ? p : NULL;
@@ -66,8 +69,8 @@ static struct ofs_pack *table_find(struct ofs_pack_table *t, uint32_t number)
 }
 
 /*
- * Puts an open pack into a free slot or that of the least recently used pack, which is returned for
- * closing. If all are in use, the pack stays outside of the table. Under the lock.
+ * Puts an open pack into a free slot or into that of the least recently used idle pack, which is
+ * returned for closing. If all packs are in use, this one stays outside the table. Under the lock.
  */
 static struct ofs_pack *table_add(struct ofs_pack_table *t, struct ofs_pack *p)
 {
@@ -109,7 +112,7 @@ static int pack_check_header(struct ofs_pack_table *t, struct ofs_pack *p)
 	return r;
 }
 
-/* Opens the file; writes the header with O_CREAT, else checks it. */
+/* Opens the file. With O_CREAT, writes the header; otherwise checks it. */
 static int pack_open(struct ofs_pack_table *t, uint32_t number, int flags, struct ofs_pack **ret)
 {
 	uint8_t header[OFS_PACK_HEADER];
@@ -121,7 +124,7 @@ static int pack_open(struct ofs_pack_table *t, uint32_t number, int flags, struc
 	p->refs = 1;
 	ofs_pack_name(name, number);
 	p->fd = ofs_io_open(t->dirfd, name, O_RDWR | O_NOFOLLOW | flags, 0600);
-	/* A pack that may not be written can still be read. */
+	/* A pack that cannot be opened for writing can still be read. */
 	if ((p->fd == -EROFS || p->fd == -EACCES) && !flags)
 		p->fd = ofs_io_open(t->dirfd, name, O_RDONLY | O_NOFOLLOW, 0);
 	r = p->fd < 0 ? p->fd : 0;

@@ -4,7 +4,7 @@
 #include "base/map.h"
 #include "base/thread.h"
 
-/* Of one pack. */
+/* The parts of one pack. */
 struct parts {
 	size_t n;
 	uint64_t *last;

@@ -20,9 +20,9 @@ struct ofs_packset {
 	struct ofs_frame_cache *cache; /* locks itself */
 	struct ofs_ahead *ahead; /* locks itself */
 	struct ofs_pack_use *use; /* locks itself */
-	bool away; /* frames may be away; constant once something was read */
+	bool away; /* frames may be away; constant once anything was read */
 
-	/* The appending thread's alone. */
+	/* For the appending thread alone. */
 	struct ofs_pack *tail_pack; /* the pack being appended to; NULL before the first */
 	struct ofs_frame_build build; /* emptied by each sync */
 	bool tail_dirty; /* frames were appended since the last sync */
@@ -32,16 +32,14 @@ struct ofs_packset {
 	pthread_mutex_t lock; /* guards what follows */
 	uint32_t tail;
 	uint64_t tail_size;
-	uint32_t committed; /* the tail that the index knows: anything after it may be cut off */
+	uint32_t committed; /* the tail that the index knows; anything after it may be cut off */
 	uint64_t committed_size;
 	uint64_t pack_size;
 };
 
-/*
- * Bytes of a frame that are read to learn where it ends; one with a longer head is not read ahead.
- */
+/* Bytes that are read to learn where a frame ends. A frame with a longer head is not read ahead. */
 #define HEAD_MAX 8192
-#define BLOCK 4096 /* what filesystems give back */
+#define BLOCK 4096 /* the unit in which filesystems free space */
 
 static int ahead_locate(void *arg, uint32_t pack, uint64_t off, struct ofs_frame_loc *ret);
 static void ahead_load(void *arg, const struct ofs_frame_loc *loc);
@@ -84,7 +82,7 @@ void ofs_packset_expect_away(struct ofs_packset *ps)
 	ps->away = true;
 }
 
-/* Only what may be away is ever chosen by its use. */
+/* Uses matter only for packs of which parts may be away. */
 static void note_use(struct ofs_packset *ps, uint32_t pack, uint64_t off)
 {
 	if (ps->away)
@@ -138,8 +136,8 @@ static int resume_unlink(void *arg, const char *name)
 }
 
 /*
- * A pack of which only the header was committed: its file may be cut short or missing after a power
- * failure before the first sync. It was unlinked together with the later packs.
+ * Creates a pack of which only the header was committed. Its file, which may have been cut short or
+ * missing after a power failure before the first sync, was unlinked together with the later packs.
  */
 static int resume_empty(struct ofs_packset *ps, uint32_t pack, struct ofs_error *err)
 {
@@ -155,7 +153,7 @@ static int resume_empty(struct ofs_packset *ps, uint32_t pack, struct ofs_error 
 
 /*
  * Opens the last pack and cuts it to the committed size. -ENODATA: it cannot be continued, because
- * it is missing, cut short or another store's.
+ * it is missing, too short or another store's.
  */
 static int resume_cut(struct ofs_packset *ps, uint32_t pack, uint64_t size, struct ofs_error *err)
 {
@@ -163,15 +161,15 @@ static int resume_cut(struct ofs_packset *ps, uint32_t pack, uint64_t size, stru
 	int r = ofs_pack_get(&ps->table, pack, &ps->tail_pack);
 
 	if (r == -ENOENT || r == -EINVAL) {
-		ofs_log(LOG_ERR, "packs/%08x.pack %s; what it held cannot be read", pack,
-			r == -ENOENT ? "is missing" : "belongs elsewhere");
+		ofs_log(LOG_ERR, "packs/%08x.pack %s; its content cannot be read", pack,
+			r == -ENOENT ? "is missing" : "is not the pack that this store expects");
 		return -ENODATA;
 	}
 	if (r == 0)
 		r = ofs_io_size(ps->tail_pack->fd, &found, NULL);
 	if (r == 0 && found < size) {
 		ofs_log(LOG_ERR,
-			"packs/%08x.pack is cut short: %" PRIu64 " bytes, not %" PRIu64
+			"packs/%08x.pack is truncated: %" PRIu64 " bytes instead of %" PRIu64
 			"; the rest cannot be read",
 			pack, found, size);
 		return -ENODATA;
@@ -191,7 +189,7 @@ int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, str
 	int r;
 
 	if (pack && (size < OFS_PACK_HEADER || size % OFS_FRAME_ALIGN))
-		return ofs_error_set(err, EUCLEAN, "%" PRIu64 " is no size of a pack", size);
+		return ofs_error_set(err, EUCLEAN, "%" PRIu64 " is not the size of a pack", size);
 	ofs_pack_put(&ps->table, ofs_steal(ps->tail_pack));
 	packset_set_tail(ps, 0, 0);
 	ps->tail_dirty = false;
@@ -199,7 +197,7 @@ int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, str
 	ofs_frame_cache_drop_from(ps->cache, pack, size);
 	r = ofs_io_list(ps->dirfd, ".", resume_unlink, &resume);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot clear the packs that were not committed: %s",
+		return ofs_error_set(err, -r, "cannot remove the packs that were not committed: %s",
 				     strerror(-r));
 	if (pack)
 		r = empty ? resume_empty(ps, pack, err) : resume_cut(ps, pack, size, err);
@@ -249,7 +247,7 @@ int ofs_packset_sync(struct ofs_packset *ps)
 	return r;
 }
 
-/* Starts the next pack; the one before it is synced first, since a sync covers only the last. */
+/* Starts the next pack. Syncs the one before it first, since a sync covers only the last. */
 static int packset_roll(struct ofs_packset *ps, uint32_t number)
 {
 	struct ofs_pack *next;
@@ -268,7 +266,7 @@ static int packset_roll(struct ofs_packset *ps, uint32_t number)
 	return 0;
 }
 
-/* Makes sure that a frame of `stored` bytes fits after the tail; returns its place. */
+/* Makes sure that a frame of `stored` bytes fits after the tail, and returns its place. */
 static int packset_place(struct ofs_packset *ps, uint32_t stored, uint32_t *ret_pack,
 			 uint64_t *ret_off)
 {
@@ -307,7 +305,7 @@ int ofs_packset_append_built(struct ofs_packset *ps, struct ofs_frame_build *b,
 	ofs_frame_place(b, pack, off);
 	r = ofs_io_pwrite(ps->tail_pack->fd, b->bytes.data, stored, off);
 	if (r < 0) {
-		/* Only gives space back: the next frame overwrites the bytes. */
+		/* Only frees space: the next frame overwrites the bytes. */
 		ofs_io_truncate(ps->tail_pack->fd, off);
 		return r;
 	}
@@ -326,7 +324,7 @@ int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int lev
 	return r < 0 ? r : ofs_packset_append_built(ps, &ps->build, ret);
 }
 
-/* Reads loc->stored bytes, fewer at the end of the file; returns how many. */
+/* Reads loc->stored bytes, or fewer at the end of the file. Returns how many. */
 static ssize_t packset_pread(struct ofs_packset *ps, const struct ofs_frame_loc *loc, void *to)
 {
 	struct ofs_pack *p;
@@ -364,13 +362,13 @@ static bool loc_is_possible(const struct ofs_frame_loc *loc)
 	       loc->stored <= OFS_FRAME_STORED_MAX && loc->raw && loc->raw <= OFS_FRAME_RAW_MAX;
 }
 
-/* A frame that was punched, or was never written here: zeros, or the end of the file. */
+/* True for a frame that was punched or never written here: zeros, or the end of the file. */
 static bool is_blank(const uint8_t *bytes, ssize_t len)
 {
 	return len < (ssize_t)OFS_FRAME_HEAD || ofs_get_le64(bytes) == 0;
 }
 
-/* Reads and decodes through `bytes`, which hold loc->stored. See packset_expand(). */
+/* Reads and decodes through `bytes`, a buffer of loc->stored bytes. See packset_expand(). */
 static int expand_through(struct ofs_packset *ps, const struct ofs_frame_loc *loc, uint8_t *bytes,
 			  struct ofs_frame_info *ret_info, uint8_t **ret, uint32_t **ret_lengths)
 {
@@ -402,11 +400,11 @@ static int expand_through(struct ofs_packset *ps, const struct ofs_frame_loc *lo
 	return 0;
 }
 
-/* `ret` is of ofs_frame_buffer_get(); `ret_lengths` (allocated) may be NULL. */
+/* `ret` is from ofs_frame_buffer_get(). `ret_lengths` (allocated) may be NULL. */
 static int packset_expand(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
 			  struct ofs_frame_info *ret_info, uint8_t **ret, uint32_t **ret_lengths)
 {
-	/* One that is kept, however small the frame: it is given back at once. */
+	/* Large enough to be kept for reuse, even for a small frame: it is released at once. */
 	uint32_t room = OFS_MAX(loc->stored, OFS_FRAME_BUFFER);
 	uint8_t *bytes;
 	int r;
@@ -449,7 +447,7 @@ static int load_ahead(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
 	return packset_expand(arg, loc, &info, ret, NULL);
 }
 
-/* The same for a reader: the frames that follow are loaded meanwhile. */
+/* The same for a reader: also starts loading the following frames. */
 static int load_asked(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
 {
 	struct ofs_packset *ps = arg;
@@ -507,7 +505,7 @@ int ofs_packset_put_back(struct ofs_packset *ps, uint32_t pack, uint64_t off, co
 	struct ofs_pack *p;
 	int r;
 
-	/* Another thread may be about to make it, too. */
+	/* Another thread may be about to create it, too. */
 	do {
 		r = ofs_pack_get(&ps->table, pack, &p);
 		if (r == -ENOENT)
@@ -557,7 +555,7 @@ void ofs_packset_count_frames(struct ofs_packset *ps, struct ofs_frame_counts *r
 	ofs_frame_cache_count(ps->cache, ret);
 }
 
-/* Clips [*off, *end) to what lies between the header and the end of the file. */
+/* Clips [*off, *end) to the range between the header and the end of the file. */
 static int punch_clip(struct ofs_pack *p, uint64_t *off, uint64_t *end)
 {
 	uint64_t size;
@@ -571,8 +569,9 @@ static int punch_clip(struct ofs_pack *p, uint64_t *off, uint64_t *end)
 }
 
 /*
- * A block that two ranges share goes when the second of them does: it has nothing but zeros then.
- * What is appended meanwhile lies behind `size`.
+ * Frees the block around `at` if it holds nothing but zeros: a block that two ranges share is freed
+ * with the second of them. A block that reaches beyond `size` is left alone, because a frame may be
+ * appended there meanwhile.
  */
 static int punch_edge(const struct ofs_pack *p, uint64_t at, uint64_t size)
 {
@@ -612,7 +611,7 @@ int ofs_packset_punch(struct ofs_packset *ps, uint32_t pack, uint64_t off, uint6
 		r = punch_edge(p, end, size);
 	ofs_pack_put(&ps->table, p);
 
-	/* Only now: a frame loaded before the punch must not stay in the cache. */
+	/* Only now: a frame that was loaded before the punch must not stay in the cache. */
 	if (off < end)
 		ofs_frame_cache_drop(ps->cache, pack, off, end);
 	return r;

@@ -11,7 +11,7 @@
 #include "remote/secret.h"
 
 #define COMMAND "the credentials command"
-/* How long credentials must be good for, to be used. */
+/* Credentials that expire sooner are not used without loading them again. */
 #define STALE (5 * 60 * OFS_NS_PER_S)
 
 void ofs_credentials_wipe(char **text)
@@ -41,18 +41,18 @@ static const char *variable(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* Takes copies. `from` says where they come from. */
+/* Copies the texts. `from` names their source, for errors. */
 static int set(const char *key, const char *secret, const char *token, int64_t expires,
 	       const char *from, struct ofs_error *err, struct ofs_credentials *ret)
 {
 	if (!key || !secret)
-		return ofs_error_set(err, EACCES, "%s gives no %s", from,
+		return ofs_error_set(err, EACCES, "%s provides no %s", from,
 				     key ? "secret access key" : "access key ID");
 	if (!ofs_http_is_token(key) || strpbrk(key, "/,=") || !ofs_http_is_token(secret) ||
 	    (token && !ofs_http_is_token(token)))
 		return ofs_error_set(err, EACCES,
-				     "%s gives a key or a token that has a blank or another "
-				     "character that it cannot have",
+				     "%s provides a key or a token with a blank or another "
+				     "invalid character",
 				     from);
 	*ret = (struct ofs_credentials){
 		.access_key = ofs_strdup(key),
@@ -63,9 +63,11 @@ static int set(const char *key, const char *secret, const char *token, int64_t e
 	return 0;
 }
 
-/* ---- a command */
+/* ---- credentials from a command */
 
-/* "2026-01-31T12:00:00Z", with a fraction of the second or an offset from UTC ("+01:00"), too. */
+/*
+ * Parses "2026-01-31T12:00:00Z", also with a fraction of a second or an offset from UTC ("+01:00").
+ */
 static bool parse_time(const char *text, int64_t *ret)
 {
 	struct tm tm = { 0 };
@@ -113,13 +115,12 @@ static int parse_output(const struct ofs_buf *out, struct ofs_error *err,
 
 	if (!json_is_object(json))
 		r = ofs_error_set(err, EACCES,
-				  "%s does not print JSON of the form of AWS's credential_process",
-				  from);
+				  "%s does not print JSON like AWS's credential_process", from);
 	else if (json_integer_value(json_object_get(json, "Version")) != 1)
 		r = ofs_error_set(err, EACCES, "%s does not print \"Version\": 1", from);
 	else if (expiration && !parse_time(expiration, &expires))
 		r = ofs_error_set(err, EACCES,
-				  "%s prints an \"Expiration\" that is not like "
+				  "%s prints an invalid \"Expiration\"; it must be like "
 				  "2026-01-31T12:00:00Z",
 				  from);
 	else if (expires <= ofs_clock_wall())
@@ -143,9 +144,9 @@ static int from_command(const char *command, struct ofs_error *err, struct ofs_c
 	return r < 0 ? r : parse_output(&out, err, ret);
 }
 
-/* ---- the shared file */
+/* ---- credentials from the shared file */
 
-/* Allocated; NULL: there is no home. */
+/* Allocated; NULL: there is no home directory. */
 static char *path_of_file(void)
 {
 	const char *path = variable("AWS_SHARED_CREDENTIALS_FILE"), *home = variable("HOME");
@@ -155,7 +156,7 @@ static char *path_of_file(void)
 	return home ? ofs_format("%s/.aws/credentials", home) : NULL;
 }
 
-/* Cuts blanks off both ends, in place. */
+/* Trims blanks at both ends, in place. */
 static char *trim(char *text)
 {
 	size_t len = strlen(text);
@@ -165,7 +166,7 @@ static char *trim(char *text)
 	return text + strspn(text, " \t");
 }
 
-/* What a profile says; into the file's text. */
+/* The entries of a profile, which point into the text of the file. */
 struct profile {
 	bool found;
 	const char *key, *secret, *token;
@@ -231,8 +232,8 @@ static int from_file(struct ofs_error *err, struct ofs_credentials *ret)
 	p = find_profile(ofs_buf_str(&text), name ? name : "default");
 	if (!p.found)
 		return ofs_error_set(err, EACCES,
-				     "there is no profile '%s' in '%s'; AWS_PROFILE names one",
-				     shown, path);
+				     "there is no profile '%s' in '%s'; set AWS_PROFILE", shown,
+				     path);
 	if (p.token && !*p.token)
 		p.token = NULL;
 	return set(p.key, p.secret, p.token, INT64_MAX, from, err, ret);

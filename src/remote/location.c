@@ -15,7 +15,7 @@
 #define WORD LETTERS CAPITALS DIGITS "_.-"
 
 #define BUCKET_MAX 255
-/* S3 allows 1024 bytes of a key; the rest is for what lies below the prefix. */
+/* S3 allows keys of 1024 bytes; the rest is for the part below the prefix. */
 #define PREFIX_MAX 512
 
 static bool consists_of(const char *text, const char *characters)
@@ -36,7 +36,7 @@ bool ofs_location_is_path(const char *path)
 	}
 }
 
-/* Whether the bucket can stand before the host's name, where TLS wants a single label. */
+/* True if the bucket can precede the name of the host, where TLS requires a single label. */
 static bool is_label(const char *bucket)
 {
 	return consists_of(bucket, LETTERS DIGITS "-") && *bucket != '-' &&
@@ -56,7 +56,7 @@ static const char *variable(const char *name)
 struct endpoint {
 	bool tls;
 	char *host; /* in lower case */
-	char *port; /* ":9000"; "": the usual one */
+	char *port; /* ":9000"; "": the default port */
 	char *path; /* "/a"; "": none */
 };
 
@@ -76,7 +76,9 @@ static bool is_host(const char *host)
 	return len > 2 && strspn(host + 1, DIGITS "abcdef:.") == len - 2 && host[len - 1] == ']';
 }
 
-/* ":9000"; the port that the scheme has anyway is left out, as in what libcurl sends. */
+/*
+ * Sets e->port to a text like ":9000", without the scheme's default port, which libcurl omits too.
+ */
 static bool parse_port(struct endpoint *e, const char *text, size_t len)
 {
 	unsigned long port = 0;
@@ -115,7 +117,7 @@ static bool parse_endpoint(const char *url, struct endpoint *ret)
 	return !*ret->path || ofs_location_is_path(ret->path + 1);
 }
 
-/* Sets what follows from the endpoint. `from` names where it was given. */
+/* Sets the members that depend on the endpoint. `from` names its source, for errors. */
 static int use_endpoint(struct ofs_location *l, const char *url, const char *from,
 			struct ofs_error *err)
 {
@@ -125,13 +127,13 @@ static int use_endpoint(struct ofs_location *l, const char *url, const char *fro
 	if (!parse_endpoint(url, &e))
 		return ofs_error_set(err, EINVAL,
 				     "%s is not an endpoint: it must be like https://host or "
-				     "http://127.0.0.1:9000, without user, password and query",
+				     "http://127.0.0.1:9000, without user, password or query",
 				     from);
 	if (!l->path_style && (*e.host == '[' || consists_of(e.host, DIGITS ".")))
 		return ofs_error_set(
 			err, EINVAL,
-			"the endpoint's host '%s' is an address, which a bucket cannot "
-			"stand before: use style=path",
+			"the endpoint's host '%s' is an address, which the bucket's name "
+			"cannot precede: use style=path",
 			e.host);
 	name = l->path_style ? ofs_strdup(e.host) : ofs_format("%s.%s", l->bucket, e.host);
 	if (!e.tls && !l->insecure && !ofs_http_is_loopback(name))
@@ -161,9 +163,9 @@ static bool is_amazon(const char *url)
 	return (size_t)(end - host) > len && strncasecmp(end - len, domain, len) == 0;
 }
 
-/* ---- the text */
+/* ---- the text of a location */
 
-/* What the query gives, allocated; NULL: not given. */
+/* The values of the query, allocated; NULL: not given. */
 struct query {
 	char *endpoint, *region, *style, *insecure;
 };
@@ -176,7 +178,7 @@ static void query_finish(struct query *q)
 	free(q->insecure);
 }
 
-/* Allocated; NULL: it has a wrong %XX, or one that is no printable ASCII. */
+/* Allocated; NULL: there is a wrong %XX, or a character that is not printable ASCII. */
 static char *decode(const char *text, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
@@ -219,47 +221,48 @@ static int parse_query(const char *text, struct query *q, struct ofs_error *err)
 				break;
 		if (i == OFS_ARRAY_SIZE(keys))
 			return ofs_error_set(err, EINVAL,
-					     "after the '?' of a location come endpoint=, region=, "
-					     "style= and insecure=1, separated by '&', and nothing "
-					     "else");
+					     "after the '?' of a location only endpoint=, region=, "
+					     "style= and insecure=1 are allowed, separated by "
+					     "'&'");
 		if (*keys[i].value)
 			return ofs_error_set(err, EINVAL, "the location has %s twice",
 					     keys[i].name);
 		*keys[i].value = decode(text + strlen(keys[i].name), len - strlen(keys[i].name));
 		if (!*keys[i].value)
 			return ofs_error_set(err, EINVAL,
-					     "the value of %s in the location has a character that "
-					     "it cannot have, or a '%%' that no two hexadecimal "
-					     "digits follow",
+					     "the value of %s in the location has an invalid "
+					     "character, or a '%%' without two hexadecimal digits "
+					     "after it",
 					     keys[i].name);
 	}
 	return 0;
 }
 
-/* BUCKET[/PREFIX], `len` bytes. */
+/* Parses `len` bytes of BUCKET[/PREFIX]. */
 static int parse_names(const char *text, size_t len, struct ofs_location *l, struct ofs_error *err)
 {
 	size_t bucket = OFS_MIN(strcspn(text, "/"), len);
 
 	if (memchr(text, '@', len))
 		return ofs_error_set(err, EINVAL,
-				     "a location holds no user and no password: it is like " FORM);
+				     "a location has no user and no password: it must be "
+				     "like " FORM);
 	l->bucket = ofs_strndup(text, bucket);
 	if (!consists_of(l->bucket, WORD) || !isalnum((unsigned char)*l->bucket) ||
 	    bucket > BUCKET_MAX)
 		return ofs_error_set(err, EINVAL,
-				     "the bucket of a location begins with a letter or a digit and "
-				     "has only letters, digits, '_', '.' and '-'");
+				     "the bucket of a location must begin with a letter or a digit "
+				     "and have only letters, digits, '_', '.' and '-'");
 	l->prefix = bucket < len ? ofs_strndup(text + bucket + 1, len - bucket - 1)
 				 : ofs_strdup("");
 	if (bucket < len && !ofs_location_is_path(l->prefix))
 		return ofs_error_set(err, EINVAL,
-				     "the prefix of a location has only letters, digits, '_', '.', "
-				     "'-' and, between names that are not '.' or '..', single "
-				     "slashes: it is like a/b");
+				     "the prefix of a location must have only letters, digits, "
+				     "'_', '.', '-' and, between names other than '.' and "
+				     "'..', single slashes: it must be like a/b");
 	if (len - bucket > PREFIX_MAX)
 		return ofs_error_set(err, EINVAL,
-				     "the prefix of a location has at most %d characters",
+				     "the prefix of a location must have at most %d characters",
 				     PREFIX_MAX);
 	return 0;
 }
@@ -273,8 +276,8 @@ static int choose_region(struct ofs_location *l, const struct query *q, struct o
 	l->region = ofs_strdup(region ? region : "us-east-1");
 	if (!consists_of(l->region, LETTERS DIGITS "-") || strlen(l->region) > 63)
 		return ofs_error_set(err, EINVAL,
-				     "the region of a location has only small letters, digits and "
-				     "'-', like us-east-1");
+				     "the region of a location must have only lower-case letters, "
+				     "digits and '-', like us-east-1");
 	return 0;
 }
 
@@ -293,7 +296,7 @@ static int choose_style(struct ofs_location *l, const struct query *q, const cha
 		return ofs_error_set(err, EINVAL, "style= of a location must be path or virtual");
 	if (!l->path_style && !is_label(l->bucket))
 		return ofs_error_set(err, EINVAL,
-				     "the bucket '%s' cannot be a part of a host's name: use "
+				     "the bucket '%s' cannot be part of a host name: use "
 				     "style=path",
 				     l->bucket);
 	return 0;

@@ -9,9 +9,9 @@
 #include "remote/s3_request.h"
 #include "remote/sigv4.h"
 
-/* Of a page of a list (1000 keys of 1024 bytes, each of which may be an entity), in bytes. */
+/* The most bytes of a page of a list: 1000 keys of 1024 bytes, each of which may be an entity. */
 #define PAGE_MAX ((size_t)16 << 20)
-/* S3 may give pages without a key, but not without end. */
+/* S3 may return pages without a key, but not endlessly. */
 #define EMPTY_PAGES_MAX 1000
 
 /* ---- handles */
@@ -23,10 +23,10 @@ int ofs_s3_open(const struct ofs_s3_settings *settings, struct ofs_error *err, s
 
 	if (!ofs_http_is_possible())
 		return ofs_error_set(err, EOPNOTSUPP,
-				     HAVE_LIBCURL ? "libcurl cannot be loaded, so no S3 service "
-						    "can be asked; install libcurl4"
+				     HAVE_LIBCURL ? "libcurl cannot be loaded, so S3 cannot be "
+						    "used; install libcurl4"
 						  : "this program was built without libcurl, so "
-						    "no S3 service can be asked");
+						    "S3 cannot be used");
 	s = ofs_alloc(sizeof(*s));
 	s->set = *settings;
 	s->http = ofs_http_open();
@@ -55,7 +55,7 @@ uint64_t ofs_s3_requests(const struct ofs_s3 *s, enum ofs_s3_kind kind)
 
 /* ---- objects */
 
-/* As ofs_s3_create(), and -EOPNOTSUPP: the service does not know the condition. */
+/* See ofs_s3_create(). -EOPNOTSUPP: the service does not support the condition. */
 static int create(struct ofs_s3 *s, const char *key, const void *data, size_t len,
 		  struct ofs_error *err)
 {
@@ -81,10 +81,11 @@ static int create(struct ofs_s3 *s, const char *key, const void *data, size_t le
 	case 0:
 		if (ofs_http_header(&x.answer, "etag"))
 			return 0;
-		/* Who answers so may not have understood the request. */
-		return ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers", "there is no ETag", err);
+		/* A service that sends no ETag may not have understood the request. */
+		return ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to", "there is no ETag",
+				   err);
 	case -EEXIST:
-		/* The first of two may have been the one that made it. */
+		/* If two were sent, the first may have created it. */
 		return x.answer.sent > 1 ? -EINPROGRESS : -EEXIST;
 	case -EAGAIN:
 	case -ECANCELED:
@@ -106,7 +107,7 @@ int ofs_s3_create(struct ofs_s3 *s, const char *key, const void *data, size_t le
 	return r == -EOPNOTSUPP ? -EREMOTEIO : r;
 }
 
-/* The result of a request that reads: what only others can answer is not what S3 does. */
+/* The result of a request that reads. S3 gives these two errors only to one that writes. */
 static int check_read(int r)
 {
 	return r == -EEXIST || r == -EOPNOTSUPP ? -EREMOTEIO : r;
@@ -132,19 +133,22 @@ int ofs_s3_get(struct ofs_s3 *s, const char *key, size_t max, struct ofs_buf *re
 	if (r < 0)
 		return r == -ENODATA ? -EREMOTEIO : check_read(r);
 	if (x.answer.status != 200)
-		return ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers",
-				   "a whole object has status 200", err);
-	/* Without one of these, an answer that is cut short looks whole. */
+		return ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to",
+				   "it does not have status 200", err);
+	/* Without either header, a truncated answer looks complete. */
 	if (!ofs_http_header(&x.answer, "content-length") &&
 	    !ofs_http_header(&x.answer, "transfer-encoding"))
-		return ofs_s3_fail(s, &x, EAGAIN, "wrongly answers", "there is no Content-Length",
-				   err);
+		return ofs_s3_fail(s, &x, EAGAIN, "gives a wrong answer to",
+				   "there is no Content-Length", err);
 	ofs_buf_finish(ret);
 	*ret = ofs_buf_steal(&x.answer.body);
 	return 0;
 }
 
-/* Checks "bytes FIRST-LAST/SIZE" against what was asked for: 0; -ENODATA; -EREMOTEIO. */
+/*
+ * Compares "bytes FIRST-LAST/SIZE" with the requested range: 0; -ENODATA: it ends early;
+ * -EREMOTEIO.
+ */
 static int check_range(const char *text, uint64_t first, uint64_t last)
 {
 	unsigned long long from, to;
@@ -177,18 +181,19 @@ int ofs_s3_get_range(struct ofs_s3 *s, const char *key, uint64_t off, size_t len
 	if (r < 0 || !len)
 		return r;
 	if (last < off || last > INT64_MAX)
-		return ofs_error_set(err, EINVAL, "no object is that long");
+		return ofs_error_set(err, EINVAL, "no object can be that long");
 	r = ofs_s3_ask(s, &x, err);
 	if (x.answer.status == 200 && (r == 0 || r == -EFBIG))
-		return ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers", "it ignores Range", err);
+		return ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to", "it ignores Range",
+				   err);
 	if (r < 0)
 		return r == -EFBIG ? -EREMOTEIO : check_read(r);
 	r = check_range(ofs_http_header(&x.answer, "content-range"), off, last);
 	if (r == -ENODATA)
 		return ofs_s3_fail(s, &x, ENODATA, "has too few bytes for", NULL, err);
 	if (r < 0 || x.answer.status != 206)
-		return ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers",
-				   "its Content-Range is another", err);
+		return ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to",
+				   "its Content-Range is not the requested one", err);
 	if (x.answer.body.len != len)
 		return ofs_s3_fail(s, &x, EAGAIN, "cuts short", NULL, err);
 	memcpy(buf, x.answer.body.data, len);
@@ -200,11 +205,11 @@ int ofs_s3_get_range(struct ofs_s3 *s, const char *key, uint64_t off, size_t len
 struct list_walk {
 	int (*fn)(void *arg, const char *key, uint64_t size);
 	void *arg;
-	int result; /* what `fn` returned */
-	char *prefix; /* that was asked for */
-	size_t skip; /* bytes of our prefix and its slash */
-	struct ofs_buf last; /* the key before: a string */
-	uint64_t n; /* keys after the one to start after */
+	int result; /* of `fn` */
+	char *prefix; /* of the keys, including the location's prefix */
+	size_t skip; /* length of the location's prefix and its slash */
+	struct ofs_buf last; /* the previous key, as a string */
+	uint64_t n; /* keys accepted so far */
 };
 
 static void list_walk_finish(struct list_walk *w)
@@ -220,7 +225,7 @@ static int take_object(void *arg, const char *key, uint64_t size)
 	if (strncmp(key, w->prefix, strlen(w->prefix)) != 0)
 		return -EBADMSG;
 	if (strcmp(key, ofs_buf_str(&w->last)) <= 0)
-		return w->n ? -EBADMSG : 0; /* it does not know start-after */
+		return w->n ? -EBADMSG : 0; /* the service ignores start-after */
 	w->n++;
 	w->last.len = 0;
 	ofs_buf_append_str(&w->last, key);
@@ -229,7 +234,7 @@ static int take_object(void *arg, const char *key, uint64_t size)
 	return w->result ? 1 : 0;
 }
 
-/* Allocated: the query of a page, in the order that its signature wants. */
+/* Allocated: the query of a page, its parameters in the order that the signature requires. */
 static char *list_query(const char *prefix, const char *after, struct ofs_buf *token)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf query = OFS_BUF_INIT;
@@ -248,7 +253,7 @@ static char *list_query(const char *prefix, const char *after, struct ofs_buf *t
 	return ofs_buf_steal_str(&query);
 }
 
-/* 1: `fn` has ended it; 0: see `page`; -errno. */
+/* 1: `fn` ended the list; 0: see `page`; or -errno. */
 static int list_page(struct ofs_s3 *s, const char *name, const char *query, struct list_walk *w,
 		     struct ofs_s3_page *page, struct ofs_error *err)
 {
@@ -266,7 +271,7 @@ static int list_page(struct ofs_s3 *s, const char *name, const char *query, stru
 	if (r < 0)
 		return r == -EAGAIN || r == -EACCES || r == -ECANCELED ? r : -EREMOTEIO;
 	r = ofs_s3_xml_list(x.answer.body.data, x.answer.body.len, take_object, w, page);
-	return r < 0 ? ofs_s3_fail(s, &x, EREMOTEIO, "wrongly answers",
+	return r < 0 ? ofs_s3_fail(s, &x, EREMOTEIO, "gives a wrong answer to",
 				   "it is not a list of keys in order", err)
 		     : r;
 }
@@ -345,14 +350,14 @@ static int delete_all(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_err
 	if (r < 0)
 		return check_removed(r);
 	r = ofs_s3_xml_deleted(x->answer.body.data, x->answer.body.len, &key, &refusal);
-	/* S3 begins its answer before it knows what that will be. */
+	/* S3 begins its answer before it knows the result. */
 	if (r < 0 && ofs_s3_xml_refusal(x->answer.body.data, x->answer.body.len, &refusal) == 0)
 		r = 1;
 	if (r == 0)
 		return 0;
 	if (r < 0)
-		return ofs_s3_fail(s, x, EREMOTEIO, "wrongly answers", "it is not a result of that",
-				   err);
+		return ofs_s3_fail(s, x, EREMOTEIO, "gives a wrong answer to",
+				   "it is not a result of a removal", err);
 	said = ofs_format("%s%s%s%s%s", ofs_buf_str(&key), key.len ? ": " : "", refusal.code,
 			  *refusal.message ? ": " : "", refusal.message);
 	return check_removed(
@@ -365,14 +370,14 @@ static int delete_many(struct ofs_s3 *s, const char *const *keys, size_t n, stru
 	uint8_t digest[OFS_MD5_SIZE];
 
 	ofs_buf_append_str(&body, "<Delete><Quiet>true</Quiet>");
-	for (size_t i = 0; i < n; i++) { /* no character of a key has a meaning in XML */
+	for (size_t i = 0; i < n; i++) { /* no character of a key is special in XML */
 		OFS_FREE char *key = ofs_s3_full_key(s, keys[i]);
 
 		ofs_buf_printf(&body, "<Object><Key>%s</Key></Object>", key);
 	}
 	ofs_buf_append_str(&body, "</Delete>");
 	if (ofs_md5(body.data, body.len, digest) < 0)
-		return ofs_error_set(err, EREMOTEIO, "libcrypto has no MD5, which S3 wants");
+		return ofs_error_set(err, EREMOTEIO, "libcrypto has no MD5, which S3 requires");
 	ofs_buf_append_str(&md5, "content-md5:");
 	ofs_base64_encode(digest, sizeof(digest), &md5);
 
@@ -396,7 +401,7 @@ int ofs_s3_delete(struct ofs_s3 *s, const char *const *keys, size_t n, struct of
 	int r = 0;
 
 	if (n > OFS_S3_DELETE_MAX)
-		return ofs_error_set(err, EINVAL, "at most %d objects are removed at once",
+		return ofs_error_set(err, EINVAL, "at most %d objects can be removed at once",
 				     OFS_S3_DELETE_MAX);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = ofs_s3_check_key(s, keys[i], err);
@@ -405,7 +410,7 @@ int ofs_s3_delete(struct ofs_s3 *s, const char *const *keys, size_t n, struct of
 	return n == 1 ? delete_one(s, keys[0], err) : delete_many(s, keys, n, err);
 }
 
-/* ---- what the service can do */
+/* ---- checking the service */
 
 static const char probe_data[] = "a check of what this service does and lets do\n";
 #define PROBE_LEN (sizeof(probe_data) - 1)
@@ -415,7 +420,7 @@ static int ignore(void *arg, const char *key, uint64_t size)
 	return 0;
 }
 
-/* Checks that an object is made once, and can be read and listed. */
+/* Checks that an existing object is not created again, and that it can be read and listed. */
 static int probe_object(struct ofs_s3 *s, const char *key, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf there = OFS_BUF_INIT;
@@ -425,19 +430,19 @@ static int probe_object(struct ofs_s3 *s, const char *key, struct ofs_error *err
 		return r < 0 ? r : -EOPNOTSUPP;
 	r = ofs_s3_get(s, key, PROBE_LEN, &there, err);
 	if (r == 0 && (there.len != PROBE_LEN || memcmp(there.data, probe_data, PROBE_LEN) != 0))
-		r = ofs_error_set(err, EREMOTEIO, "the S3 service at %s gives back other bytes",
+		r = ofs_error_set(err, EREMOTEIO, "the S3 service at %s returns other bytes",
 				  s->set.location->endpoint);
 	return r == 0 ? ofs_s3_list(s, key, NULL, ignore, NULL, err) : r;
 }
 
-/* Checks that an object that is not there is known to be missing. */
+/* Checks that an object that does not exist is reported as missing. */
 static int probe_absence(struct ofs_s3 *s, const char *key, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf there = OFS_BUF_INIT;
 	struct ofs_error why = { "" };
 	int r = ofs_s3_get(s, key, PROBE_LEN, &there, &why);
 
-	/* Without the right to list, a missing object is forbidden. */
+	/* Without the right to list, S3 forbids reading a missing object. */
 	if (r == -EACCES && strstr(why.text, "AccessDenied"))
 		return ofs_error_set(err, EACCES, "%s: s3:GetObject and s3:ListBucket are needed",
 				     why.text);
@@ -452,7 +457,7 @@ int ofs_s3_probe(struct ofs_s3 *s, struct ofs_error *err)
 	int r;
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return ofs_error_set(err, EREMOTEIO, "no random numbers to be had");
+		return ofs_error_set(err, EREMOTEIO, "cannot get random numbers");
 	snprintf(key, sizeof(key), "probe/%016llx", (unsigned long long)random);
 	snprintf(none, sizeof(none), "%s-none", key);
 	r = probe_absence(s, none, err);

@@ -12,7 +12,7 @@
 
 #define CONNECT_TIMEOUT (10 * OFS_NS_PER_S)
 #define STALL_TIMEOUT (30 * OFS_NS_PER_S)
-/* Credentials that will expire are not looked for more often, while they serve. */
+/* Credentials that expire but still serve are not loaded again more often than this. */
 #define LOAD_EVERY (30 * OFS_NS_PER_S)
 
 void ofs_s3_request_finish(struct ofs_s3_request *x)
@@ -49,12 +49,12 @@ static int fail_transfer(const struct ofs_s3 *s, const struct ofs_s3_request *x,
 	case -ETIMEDOUT:
 		return ofs_s3_fail(s, x, EAGAIN, "does not answer", "it took too long", err);
 	case -ECANCELED:
-		return ofs_s3_fail(s, x, ECANCELED, "was no longer asked for", "canceled", err);
+		return ofs_s3_fail(s, x, ECANCELED, "did not complete", "canceled", err);
 	case -EFBIG:
-		return ofs_s3_fail(s, x, EFBIG, "answers with too many bytes to", NULL, err);
+		return ofs_s3_fail(s, x, EFBIG, "sends too many bytes for", NULL, err);
 	case -ECONNREFUSED:
 		return ofs_s3_fail(s, x, EAGAIN, "cannot be asked for", x->answer.reason, err);
-	default: /* which has told it */
+	default: /* `err` describes it already */
 		return code;
 	}
 }
@@ -70,7 +70,7 @@ int ofs_s3_errno(int status, const char *code)
 		{ "InvalidToken", EACCES },
 		{ "TokenRefreshRequired", EACCES },
 		{ "NotImplemented", EOPNOTSUPP },
-		/* For a while, or on the way. */
+		/* Temporary, or damage on the way. */
 		{ "BadDigest", EAGAIN },
 		{ "IncompleteBody", EAGAIN },
 		{ "InternalError", EAGAIN },
@@ -82,7 +82,7 @@ int ofs_s3_errno(int status, const char *code)
 	};
 
 	switch (status) {
-	case 304: /* so MinIO refused a condition of PUT until 2024 */
+	case 304: /* MinIO's answer to a failed condition of PUT until 2024 */
 	case 412:
 		return EEXIST;
 	case 401:
@@ -103,7 +103,9 @@ int ofs_s3_errno(int status, const char *code)
 	return status / 100 == 5 ? EAGAIN : EREMOTEIO;
 }
 
-/* Allocated: where the bucket is, or what was asked for, if it is not here; "". */
+/*
+ * Allocated: the bucket's region or where the service redirects, if not as configured; "": neither.
+ */
 static char *say_where(const struct ofs_s3 *s, const struct ofs_s3_request *x)
 {
 	const char *region = ofs_http_header(&x->answer, "x-amz-bucket-region");
@@ -122,7 +124,7 @@ static int fail_status(const struct ofs_s3 *s, const struct ofs_s3_request *x,
 	OFS_FREE char *where = say_where(s, x), *said = NULL;
 	int code = ofs_s3_errno(x->answer.status, x->refusal.code);
 
-	/* The word of a proxy, or about a bucket, says nothing of the object. */
+	/* A 404 from a proxy or about the bucket says nothing about the object. */
 	if (x->answer.status == 404 &&
 	    (strcmp(x->refusal.code, "NoSuchKey") == 0 || !x->answer.body.len))
 		code = ENOENT;
@@ -156,7 +158,7 @@ int ofs_s3_load_credentials(struct ofs_s3 *s, struct ofs_error *err)
 	return changed;
 }
 
-/* Those that are about to expire serve until they have, if there are no others. */
+/* Credentials that are about to expire are used until then if no others can be loaded. */
 static int refresh_credentials(struct ofs_s3 *s, struct ofs_error *err)
 {
 	int64_t now = ofs_clock_wall();
@@ -168,7 +170,7 @@ static int refresh_credentials(struct ofs_s3 *s, struct ofs_error *err)
 	return ofs_s3_load_credentials(s, err) < 0 && !serve ? -EACCES : 0;
 }
 
-/* All headers that are signed, sorted, up to NULL, and room for that with the signature. */
+/* The headers up to NULL, with their memory: the signed ones, sorted, then the signature. */
 struct signed_headers {
 	const char *at[10];
 	size_t n;
@@ -231,7 +233,7 @@ static int sign(struct ofs_s3 *s, const struct ofs_s3_request *x, struct signed_
 	return 0;
 }
 
-/* 0: there is an answer; else as ofs_http_ask(), or what has been told. */
+/* 0: there is an answer; else an error of ofs_http_ask(), or another one that `err` describes. */
 static int send_once(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_error *err)
 {
 	const struct ofs_location *l = s->set.location;
@@ -274,7 +276,7 @@ static int send_once(struct ofs_s3 *s, struct ofs_s3_request *x, struct ofs_erro
 	return r;
 }
 
-/* "Fri, 27 Nov 2026 17:14:06 GMT". */
+/* Parses "Fri, 27 Nov 2026 17:14:06 GMT". */
 static bool parse_date(const char *text, int64_t *ret)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -294,7 +296,7 @@ static bool parse_date(const char *text, int64_t *ret)
 	return true;
 }
 
-/* The service counts from another time: 1; 0: that is not known. */
+/* Uses the clock of the service from now on. 1; 0: its time is unknown. */
 static int set_clock(struct ofs_s3 *s, const struct ofs_http_answer *a)
 {
 	int64_t now, seconds;
@@ -311,10 +313,10 @@ static int set_clock(struct ofs_s3 *s, const struct ofs_http_answer *a)
 	return 1;
 }
 
-/* 1: the cause of the refusal is gone, and the request is worth another try; 0; -EACCES. */
+/* 1: the cause of the refusal is removed, so the request is worth another try; 0; -EACCES. */
 static int mend(struct ofs_s3 *s, const struct ofs_s3_request *x, struct ofs_error *err)
 {
-	/* The last one is what a key is called that was replaced. */
+	/* The last one is given for a key that was replaced. */
 	static const char *const expired[] = { "ExpiredToken", "InvalidToken",
 					       "TokenRefreshRequired", "InvalidAccessKeyId" };
 

@@ -7,23 +7,23 @@
 #define DEPTH_MAX 16
 
 struct name {
-	const char *at; /* into the document */
+	const char *at; /* points into the document */
 	size_t len;
 };
 
 struct reader {
 	const char *p, *end;
-	const char *root; /* its name */
+	const char *root; /* the name of the root */
 	bool had_root;
-	struct name open[DEPTH_MAX]; /* the elements that the place is in, from the root */
+	struct name open[DEPTH_MAX]; /* the open elements, from the root */
 	size_t depth;
-	struct ofs_buf text; /* of the innermost element, decoded */
-	/* An element ends; nonzero ends the reading. */
+	struct ofs_buf text; /* decoded text of the innermost element */
+	/* Called at the end of each element. A nonzero return ends the reading. */
 	int (*leave)(void *arg, const struct reader *r, const char *text);
 	void *arg;
 };
 
-/* The element that ends is PATH, "a/b/c" from the root. */
+/* True if the element that ends has the path `path`, such as "a/b/c" from the root. */
 static bool is_at(const struct reader *r, const char *path)
 {
 	for (size_t i = 0; i < r->depth; i++) {
@@ -53,7 +53,7 @@ static bool has(const struct reader *r, const char *text)
 	return (size_t)(r->end - r->p) >= len && memcmp(r->p, text, len) == 0;
 }
 
-/* Moves to after `text`. */
+/* Moves after the next `text`. False: there is none, and the reader is at the end. */
 static bool skip_past(struct reader *r, const char *text)
 {
 	const char *hit = memmem(r->p, (size_t)(r->end - r->p), text, strlen(text));
@@ -88,7 +88,7 @@ static bool append_code_point(unsigned long c, struct ofs_buf *out)
 	return true;
 }
 
-/* At a '&'. */
+/* Decodes the entity at a '&'. */
 static bool take_entity(struct reader *r)
 {
 	static const struct {
@@ -134,7 +134,7 @@ static int leave(struct reader *r)
 	return result;
 }
 
-/* After the '<' of a start tag. */
+/* Reads a start tag after its '<'. */
 static int enter(struct reader *r)
 {
 	struct name name, attribute;
@@ -162,7 +162,7 @@ static int enter(struct reader *r)
 	return has(r, ">") && r->p++ ? 0 : -EBADMSG;
 }
 
-/* At the '<' of markup. */
+/* Reads the markup at a '<'. */
 static int take_markup(struct reader *r)
 {
 	const struct name *open = r->depth ? &r->open[r->depth - 1] : NULL;
@@ -187,7 +187,7 @@ static int take_markup(struct reader *r)
 	return leave(r);
 }
 
-/* Reads a document with one root. Nothing in it is expanded but single characters. */
+/* Reads a document with one root. Only entities that stand for single characters are expanded. */
 static int read_document(const void *xml, size_t len, const char *root,
 			 int (*fn)(void *arg, const struct reader *r, const char *text), void *arg)
 {
@@ -251,10 +251,10 @@ struct list {
 	int (*fn)(void *arg, const char *key, uint64_t size);
 	void *arg;
 	struct ofs_s3_page *page;
-	struct ofs_buf key; /* of the object that is being read */
+	struct ofs_buf key; /* of the object being read */
 	uint64_t size;
 	bool has_key, has_size;
-	bool has_end; /* it is said whether there is another page */
+	bool has_end; /* IsTruncated has been read */
 };
 
 static bool parse_size(const char *text, uint64_t *ret)
@@ -319,9 +319,9 @@ int ofs_s3_xml_list(const void *xml, size_t len,
 
 struct deleted {
 	bool failed;
-	struct ofs_buf *key; /* of the first failure; its string */
+	struct ofs_buf *key; /* of the first failure */
 	struct ofs_s3_refusal *refusal;
-	/* The one that is being read. */
+	/* The failure being read. */
 	struct ofs_buf its_key;
 	struct ofs_s3_refusal its;
 };

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The XML of S3's answers: what is needed of it, read strictly. Elements that are not known are
- * passed over. A text is what a server sent, decoded, and may be any bytes but NUL.
+ * Reads what is needed of the XML that S3 answers, strictly. Unknown elements are skipped. Texts
+ * are decoded from what the server sent, and may hold any bytes but NUL.
  */
 #pragma once
 
 #include "base/buf.h"
 
-/* A refusal, cut to what fits. */
+/* A refusal. Texts that are too long are truncated. */
 struct ofs_s3_refusal {
-	char code[64]; /* "NoSuchKey"; "": there is none */
+	char code[64]; /* "NoSuchKey"; "": none */
 	char message[256];
-	char region[64]; /* where the bucket is; "": not said */
+	char region[64]; /* where the bucket is; "": not given */
 };
 
-/* -EBADMSG: it is no refusal. */
+/* -EBADMSG: not a refusal. */
 int ofs_s3_xml_refusal(const void *xml, size_t len, struct ofs_s3_refusal *ret);
 
-/* How a page of ListObjectsV2 ends. Begins as zeros. */
+/* The end of a page of ListObjectsV2. Zero-initialized. */
 struct ofs_s3_page {
-	bool truncated; /* there is another page */
-	struct ofs_buf token; /* a string, to ask for that */
+	bool truncated; /* another page follows */
+	struct ofs_buf token; /* a string that requests the next page */
 };
 
 /*
- * Calls `fn` for each object of a page, in its order; it may return nonzero, which ends the reading
- * and is returned. -EBADMSG: it is no such page; `fn` may have been called for what comes before.
+ * Calls `fn` for each object of a page, in order. A nonzero return of `fn` ends the reading and is
+ * returned. -EBADMSG: not such a page; `fn` may have been called for the part before the error.
  */
 int ofs_s3_xml_list(const void *xml, size_t len,
 		    int (*fn)(void *arg, const char *key, uint64_t size), void *arg,
 		    struct ofs_s3_page *ret);
 
 /*
- * The first key that a multi-object delete failed for, a missing one left out. 1: there is one; 0:
- * none; -EBADMSG: it is no result of that.
+ * Finds the first key that a multi-object delete failed to remove; missing objects are no failures.
+ * 1: *ret_key and *ret are set; 0: there is none; -EBADMSG: not the result of a delete.
  */
 int ofs_s3_xml_deleted(const void *xml, size_t len, struct ofs_buf *ret_key,
 		       struct ofs_s3_refusal *ret);

@@ -16,7 +16,7 @@
 #define HEAD 32u
 #define OVERHEAD (HEAD + OFS_AEAD_TAG_SIZE)
 
-static const uint8_t magic[8] = "OFSseal\1"; /* and the version */
+static const uint8_t magic[8] = "OFSseal\1"; /* with the version */
 
 struct ofs_seal_key {
 	uint8_t bytes[OFS_SEAL_KEY_SIZE];
@@ -107,12 +107,12 @@ int ofs_seal_key_load(const char *file, const char *command, struct ofs_error *e
 			"libcrypto cannot be loaded, so nothing can be sealed; install "
 			"libssl3");
 	if (file && !r)
-		return ofs_error_set(err, EACCES, "the key's file '%s' does not exist", file);
+		return ofs_error_set(err, EACCES, "the key file '%s' does not exist", file);
 	if (!parse_key(&text, bytes))
 		return ofs_error_set(
 			err, EACCES,
-			"%s%s%s gives no key: one is 32 bytes, as they are, in base64 "
-			"or as 64 hexadecimal digits, made by: head -c 32 /dev/urandom "
+			"%s%s%s gives no key: it must be 32 bytes, raw, in base64 or as "
+			"64 hexadecimal digits; make one with: head -c 32 /dev/urandom "
 			"| base64",
 			file ? "the file '" : "the key command", file ? file : "", file ? "'" : "");
 	*ret = ofs_seal_key_create(bytes);
@@ -122,7 +122,7 @@ int ofs_seal_key_load(const char *file, const char *command, struct ofs_error *e
 
 /* ---- blocks */
 
-/* What the blocks of an object have in common. */
+/* What all blocks of an object share. */
 struct sealed {
 	struct ofs_aead aead;
 	struct ofs_buf bound; /* the head and the name */
@@ -134,7 +134,7 @@ static void sealed_finish(struct sealed *s)
 	ofs_buf_finish(&s->bound);
 }
 
-/* `s` begins as zeros. */
+/* `s` must be zero-initialized. */
 static int sealed_init(struct sealed *s, const struct ofs_seal_key *k, const uint8_t head[HEAD],
 		       const char *name)
 {
@@ -151,7 +151,7 @@ static void choose_nonce(struct sealed *s, uint64_t number, bool last)
 	ofs_put_le32(s->aead.nonce + 8, last);
 }
 
-/* Of `len` bytes, fewer than BLOCK, in the last block. */
+/* The size of the last block for `len` bytes, fewer than BLOCK. */
 static size_t padded(size_t len)
 {
 	return ofs_align_up(len + 1, PAD);
@@ -216,7 +216,7 @@ static int tell(const char *name, int r, struct ofs_error *err)
 				     name);
 	case -ENOMSG:
 		return ofs_error_set(err, EBADMSG,
-				     "%s is not sealed: it was put there without the key", name);
+				     "%s is not sealed: it was written without the key", name);
 	case -EBADMSG:
 		return ofs_error_set(err, EBADMSG,
 				     "%s is damaged, or was changed by somebody without the key",
@@ -226,7 +226,7 @@ static int tell(const char *name, int r, struct ofs_error *err)
 	}
 }
 
-/* As the functions that read, and -ENOMSG: it is not sealed. */
+/* Gives the errors of reading, and -ENOMSG: not sealed. */
 static int check_head(const struct ofs_seal_key *k, const uint8_t *bytes, size_t len)
 {
 	if (len < HEAD || memcmp(bytes, magic, sizeof(magic) - 1) != 0)
@@ -238,7 +238,10 @@ static int check_head(const struct ofs_seal_key *k, const uint8_t *bytes, size_t
 	return memcmp(bytes + sizeof(magic), k->id, ID_SIZE) == 0 ? 0 : -EKEYREJECTED;
 }
 
-/* Decrypts a block of `len` bytes in place, behind its head; returns how many it holds, or -errno. */
+/*
+ * Decrypts a block of `len` bytes in place, after its head. Returns the length of its content, or
+ * -errno.
+ */
 static ssize_t open_block(struct sealed *s, uint64_t number, bool last, uint8_t *block, size_t len)
 {
 	uint8_t *data = block + HEAD;

@@ -8,7 +8,7 @@
 #include "io/process.h"
 
 #define COMMAND_TIMEOUT_S 60
-/* Of a command's output, in bytes. */
+/* The most bytes of a command's output. */
 #define OUTPUT_MAX ((size_t)64 << 10)
 #define FILE_MAX ((size_t)1 << 20)
 
@@ -55,7 +55,7 @@ static int take(void *arg, int fd, const void *data, size_t len)
 	struct ofs_buf *out = arg;
 
 	if (fd != STDOUT_FILENO)
-		return 0; /* it may hold what nobody should see */
+		return 0; /* stderr may hold secrets */
 	if (len > OUTPUT_MAX - out->len)
 		return -EFBIG;
 	ofs_buf_append(out, data, len);
@@ -79,7 +79,7 @@ int ofs_secret_run(const char *command, const char *what, struct ofs_error *err,
 	ofs_buf_reserve(ret, OUTPUT_MAX + 1);
 	r = ofs_process_run(&process, &end);
 	if (r == -ETIMEDOUT)
-		return ofs_error_set(err, EACCES, "%s was ended, since it took longer than %d s",
+		return ofs_error_set(err, EACCES, "%s was ended because it took longer than %d s",
 				     what, COMMAND_TIMEOUT_S);
 	if (r < 0)
 		return ofs_error_set(err, EACCES, "%s cannot be run: %s", what, strerror(-r));

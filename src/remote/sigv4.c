@@ -29,7 +29,7 @@ void ofs_sigv4_encode(const char *text, struct ofs_buf *out)
 			ofs_buf_printf(out, "%%%02X", (unsigned char)*text);
 }
 
-/* "host;x-amz-date". */
+/* Appends the names of the headers: "host;x-amz-date". */
 static void append_names(const char *const *headers, struct ofs_buf *out)
 {
 	for (size_t i = 0; headers[i]; i++) {
@@ -54,11 +54,11 @@ static int hash_canonical(const struct ofs_sigv4_request *r, char ret[2 * OFS_SH
 	err = ofs_sha256(text.data, text.len, sha);
 	if (err == 0)
 		ofs_sha256_hex(sha, ret);
-	explicit_bzero(text.data, text.len); /* a session's token is a header */
+	explicit_bzero(text.data, text.len); /* a session token is a header */
 	return err;
 }
 
-/* The key of a day, a region and a service. */
+/* Derives the key of a day, a region and the service. */
 static int derive_key(const char *secret, const char *day, const char *region,
 		      uint8_t ret[OFS_SHA256_SIZE])
 {

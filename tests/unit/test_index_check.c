@@ -401,19 +401,18 @@ static const struct damage names[] = {
 	  NULL },
 	{ "UPDATE inode SET parent = 1 WHERE ino = 4",
 	  "directory 4 says that it lies in 1, but it lies in 3\n", NULL },
-	{ "UPDATE inode SET parent = 0 WHERE ino = 10",
-	  "inode 10 has a name but does not say where\n", NULL },
-	{ "UPDATE meta SET next_ino = 3", "the next inode is to be 3, but there is 3\n", NULL },
+	{ "UPDATE inode SET parent = 0 WHERE ino = 10", "inode 10 has a name but no parent\n",
+	  NULL },
+	{ "UPDATE meta SET next_ino = 3", "the next inode number is 3, but 3 exists\n", NULL },
 	{ "INSERT INTO tombstone VALUES(40, 5, x'')",
-	  "the next inode is to be 17, but there is 40\n",
+	  "the next inode number is 17, but 40 exists\n",
 	  "INSERT INTO tombstone VALUES(40, 5, x''); UPDATE meta SET next_ino = 41" },
 	{ "INSERT INTO tombstone VALUES(8, 5, 'text'), (9, NULL, x'41')",
 	  "the tombstone of inode 8 is damaged\nthe tombstone of inode 9 is damaged\n", NULL },
 	{ "UPDATE meta SET age = 6, age_wall = 7, wall_high = 5",
-	  "the wall clock was at 7, but never above 5\n",
+	  "the wall clock was at 7, above its highest value 5\n",
 	  "UPDATE meta SET age = 6, age_wall = 7, wall_high = 7" },
-	{ "UPDATE meta SET next_chunk = 30", "the next chunk is to be 30, but there is 30\n",
-	  NULL },
+	{ "UPDATE meta SET next_chunk = 30", "the next chunk number is 30, but 30 exists\n", NULL },
 	{ "UPDATE dirent SET type = 4 WHERE name = x'736d616c6c'",
 	  "'small' in directory 3 says type 4, inode 10 is of type 8\n"
 	  "directory 3 has 3 links instead of 4\n",
@@ -424,41 +423,41 @@ static const struct damage names[] = {
 	  "'no?ne' in directory 3 names inode 99, which does not exist\n", NULL },
 	{ "INSERT INTO dirent VALUES(3, x'2e2e', 10, 8, 500);"
 	  "UPDATE inode SET nlink = 2 WHERE ino = 10",
-	  "'..' in directory 3, for inode 10: no name can be that\n", NULL },
+	  "'..' in directory 3, for inode 10: not a valid name\n", NULL },
 	{ "INSERT INTO dirent VALUES(99, x'78', 10, 8, 500);"
 	  "UPDATE inode SET nlink = 2 WHERE ino = 10",
-	  "'x', for inode 10, is an entry of inode 99, which is no directory\n", NULL },
+	  "'x', for inode 10, is an entry of inode 99, which is not a directory\n", NULL },
 	{ "INSERT INTO dirent VALUES(13, x'78', 10, 8, 500);"
 	  "UPDATE inode SET nlink = 2 WHERE ino = 10",
-	  "'x', for inode 10, is an entry of inode 13, which is no directory\n", NULL },
+	  "'x', for inode 10, is an entry of inode 13, which is not a directory\n", NULL },
 	{ "INSERT INTO dirent VALUES(1, x'78', 4, 4, 500);"
 	  "UPDATE inode SET nlink = 5 WHERE ino = 1",
 	  "'x' in directory 1 is one name too many for directory 4\n", NULL },
 	{ "UPDATE inode SET mode = 33216 WHERE ino = 3",
 	  "inode 3 has entries and is named as a directory, but its mode is 100700\n"
-	  "'b', for inode 4, is an entry of inode 3, which is no directory\n"
-	  "'linked', for inode 11, is an entry of inode 3, which is no directory\n"
-	  "'shares', for inode 12, is an entry of inode 3, which is no directory\n"
-	  "'small', for inode 10, is an entry of inode 3, which is no directory\n"
+	  "'b', for inode 4, is an entry of inode 3, which is not a directory\n"
+	  "'linked', for inode 11, is an entry of inode 3, which is not a directory\n"
+	  "'shares', for inode 12, is an entry of inode 3, which is not a directory\n"
+	  "'small', for inode 10, is an entry of inode 3, which is not a directory\n"
 	  "'a' in directory 1 says type 4, inode 3 is of type 8\n"
 	  "inode 3 has 3 links but 1 names\n",
 	  NULL },
 	{ "UPDATE inode SET mode = 16832 WHERE ino = 16",
 	  "inode 16 has content and is named as a file, but its mode is 40700\n"
-	  "a draft of 20 bytes at 262134 of inode 16, which is no file\n"
-	  "a draft of 500 bytes at 263144 of inode 16, which is no file\n"
-	  "3 blocks of inode 16, which is no file\n"
-	  "1 blocks of inode 16, which is no file\n"
+	  "a draft of 20 bytes at 262134 of inode 16, which is not a file\n"
+	  "a draft of 500 bytes at 263144 of inode 16, which is not a file\n"
+	  "3 blocks of inode 16, which is not a file\n"
+	  "1 blocks of inode 16, which is not a file\n"
 	  "'big' in directory 1 says type 8, inode 16 is of type 4\n"
 	  "directory 16 has 1 links instead of 2\n",
 	  NULL },
 	{ "DELETE FROM inode WHERE ino = 1",
 	  "the root directory does not exist\n"
-	  "'a', for inode 3, is an entry of inode 1, which is no directory\n"
-	  "'big', for inode 16, is an entry of inode 1, which is no directory\n"
-	  "'draft', for inode 13, is an entry of inode 1, which is no directory\n"
-	  "'lost+found', for inode 2, is an entry of inode 1, which is no directory\n" CIRCLE("2")
-		  CIRCLE("3") CIRCLE("4"),
+	  "'a', for inode 3, is an entry of inode 1, which is not a directory\n"
+	  "'big', for inode 16, is an entry of inode 1, which is not a directory\n"
+	  "'draft', for inode 13, is an entry of inode 1, which is not a directory\n"
+	  "'lost+found', for inode 2, is an entry of inode 1, "
+	  "which is not a directory\n" CIRCLE("2") CIRCLE("3") CIRCLE("4"),
 	  "UPDATE inode SET mode = 16877, atime = 0, ctime = 0, btime = 0 WHERE ino = 1" },
 	{ "INSERT INTO xattr VALUES(99, x'010000000061')",
 	  "extended attributes of inode 99, which does not exist\n", NULL },
@@ -473,14 +472,15 @@ static const struct damage names[] = {
 	{ "INSERT INTO mark VALUES(12), (5)", "a mark on inode 5, which does not exist\n",
 	  "INSERT INTO mark VALUES(12)" },
 	{ "INSERT INTO draft VALUES(5, 0, 10, 4096, 10, 0)",
-	  "a draft of 10 bytes at 0 of inode 5, which is no file\n", NULL },
+	  "a draft of 10 bytes at 0 of inode 5, which is not a file\n", NULL },
 	{ "INSERT INTO draft VALUES(4, 0, 10, 4096, 10, 0)",
-	  "a draft of 10 bytes at 0 of inode 4, which is no file\n", NULL },
-	{ "INSERT INTO block VALUES(5, 1, 1, 1)", "1 blocks of inode 5, which is no file\n", NULL },
-	{ "UPDATE inode SET chunk = -1 WHERE ino = 4", "1 blocks of inode 4, which is no file\n",
+	  "a draft of 10 bytes at 0 of inode 4, which is not a file\n", NULL },
+	{ "INSERT INTO block VALUES(5, 1, 1, 1)", "1 blocks of inode 5, which is not a file\n",
+	  NULL },
+	{ "UPDATE inode SET chunk = -1 WHERE ino = 4", "1 blocks of inode 4, which is not a file\n",
 	  NULL },
 	{ "INSERT INTO block VALUES(10, 0, 1, 1)",
-	  "block 0 of inode 10 is not where it is looked for\n", NULL },
+	  "block 0 of inode 10 is stored in the wrong place\n", NULL },
 };
 
 /* A repair may say more than a check: what it removed is missed elsewhere. */
@@ -489,18 +489,20 @@ static const struct damage rescues[] = {
 	  "UPDATE dirent SET parent = 2, name = x'3130', cookie = 1 WHERE ino = 10;"
 	  "UPDATE inode SET parent = 2 WHERE ino = 10" },
 	{ "DELETE FROM dirent WHERE ino = 4; UPDATE inode SET nlink = 2 WHERE ino = 3;"
-	  "INSERT INTO dirent VALUES(2, x'78', 13, 8, 400); UPDATE inode SET nlink = 2 WHERE ino = 13",
+	  "INSERT INTO dirent VALUES(2, x'78', 13, 8, 400); "
+	  "UPDATE inode SET nlink = 2 WHERE ino = 13",
 	  "inode 4 has 2 links but no name\n",
 	  "UPDATE inode SET nlink = 2 WHERE ino IN (3, 13);"
 	  "UPDATE inode SET nlink = 3 WHERE ino = 2; UPDATE inode SET parent = 2 WHERE ino = 4;"
 	  "INSERT INTO dirent VALUES(2, x'78', 13, 8, 400);"
 	  "UPDATE dirent SET parent = 2, name = x'34', cookie = 401 WHERE ino = 4" },
 	{ "UPDATE dirent SET parent = 77 WHERE ino = 10",
-	  "'small', for inode 10, is an entry of inode 77, which is no directory\n",
+	  "'small', for inode 10, is an entry of inode 77, which is not a directory\n",
 	  "UPDATE dirent SET parent = 2, name = x'3130', cookie = 1 WHERE ino = 10;"
 	  "UPDATE inode SET parent = 2 WHERE ino = 10" },
 	{ "UPDATE dirent SET parent = 4 WHERE ino = 3;"
-	  "UPDATE inode SET nlink = 3 WHERE ino IN (1, 4); UPDATE inode SET parent = 4 WHERE ino = 3",
+	  "UPDATE inode SET nlink = 3 WHERE ino IN (1, 4); "
+	  "UPDATE inode SET parent = 4 WHERE ino = 3",
 	  CIRCLE("3") CIRCLE("4"),
 	  "UPDATE dirent SET parent = 2, name = x'33', cookie = 1 WHERE ino = 3;"
 	  "UPDATE inode SET parent = 2 WHERE ino = 3;"
@@ -517,7 +519,8 @@ static const struct damage content[] = {
 	  " guests\n",
 	  NULL },
 	{ "UPDATE block SET guest = 3 WHERE ino = 12 AND block = 2",
-	  "chunk 5 is borne by inode 12; of its 3 blocks 1 bear it (of inode 12) and 1 are guests\n",
+	  "chunk 5 is borne by inode 12; "
+	  "of its 3 blocks 1 bear it (of inode 12) and 1 are guests\n",
 	  NULL },
 	{ "UPDATE chunk SET bearer = 11 WHERE id = 2",
 	  "chunk 2 is borne by inode 11; of its 1 blocks 1 bear it (of inode 14) and 0 are guests\n"
@@ -533,9 +536,9 @@ static const struct damage content[] = {
 	{ "UPDATE inode SET stored = -7 WHERE ino = 16",
 	  "inode 16 is charged -7 bytes instead of 501\n", NULL },
 	{ "UPDATE inode SET sha = 0 WHERE ino = 15",
-	  "the hash of inode 15 is that of its first block, which it lacks, or is none\n", NULL },
+	  "the hash of inode 15 is invalid, or is that of a first block that it lacks\n", NULL },
 	{ "UPDATE inode SET sha = x'01' WHERE ino = 16",
-	  "the hash of inode 16 is that of its first block, which it lacks, or is none\n", NULL },
+	  "the hash of inode 16 is invalid, or is that of a first block that it lacks\n", NULL },
 	{ "INSERT INTO chunk SELECT 25, sha, frame, 200, 50, 0, 0 FROM chunk WHERE id = 20",
 	  "chunk 25 is borne by inode 0, but no block holds it\n", NULL },
 	{ "INSERT INTO chunk SELECT 25, sha, frame, 200, 50, 0, 12 FROM chunk WHERE id = 20;"

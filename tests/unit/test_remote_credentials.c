@@ -70,7 +70,7 @@ static void expect_refusal(const char *command, const char *words)
 Test(remote_credentials, of_the_environment)
 {
 	setenv("AWS_ACCESS_KEY_ID", "AKIA1", 1);
-	expect_refusal(NULL, "the environment gives no secret access key");
+	expect_refusal(NULL, "the environment provides no secret access key");
 	setenv("AWS_SECRET_ACCESS_KEY", SECRET, 1);
 	expect("exit 1", "AKIA1", SECRET, NULL);
 	cr_expect_eq(c.expires, INT64_MAX);
@@ -78,7 +78,7 @@ Test(remote_credentials, of_the_environment)
 	setenv("AWS_SESSION_TOKEN", TOKEN, 1);
 	expect(NULL, "AKIA1", SECRET, TOKEN);
 	setenv("AWS_SECRET_ACCESS_KEY", "hidden\r\nx: y", 1);
-	expect_refusal(NULL, "a blank or another character");
+	expect_refusal(NULL, "a blank or another invalid character");
 }
 
 #define PRINT(members) "echo '{\"Version\":1,\"AccessKeyId\":\"AKIA2\"," members "}'"

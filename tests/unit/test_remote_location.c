@@ -65,7 +65,8 @@ Test(remote_location, of_amazon)
 	       "s3://b.c/p?endpoint=https://s3.eu-west-3.amazonaws.com&region=eu-west-3"
 	       "&style=path");
 	expect("s3://b?region=cn-north-1", "https://s3.cn-north-1.amazonaws.com.cn", "/b",
-	       "s3://b?endpoint=https://s3.cn-north-1.amazonaws.com.cn&region=cn-north-1&style=path");
+	       "s3://b?endpoint=https://s3.cn-north-1.amazonaws.com.cn&region=cn-north-1"
+	       "&style=path");
 	expect("s3://b?style=path", "https://s3.us-east-1.amazonaws.com", "/b",
 	       "s3://b?endpoint=https://s3.us-east-1.amazonaws.com&region=us-east-1&style=path");
 }
@@ -123,12 +124,12 @@ Test(remote_location, refusals)
 		{ "s3://b/./q", "the prefix" },
 		{ "s3://b/p/..", "the prefix" },
 		{ "s3://b/p%41", "the prefix" },
-		{ "s3://b?x=1", "and nothing else" },
+		{ "s3://b?x=1", "are allowed" },
 		{ "s3://b?region=a&region=b", "region= twice" },
 		{ "s3://b?region=", "region" },
 		{ "s3://b?region=a%2", "'%'" },
 		{ "s3://b?region=a%0ab", "region=" },
-		{ "s3://b?region=A", "small letters" },
+		{ "s3://b?region=A", "lower-case letters" },
 		{ "s3://b?style=dns", "path or virtual" },
 		{ "s3://b?insecure=yes", "must be 1" },
 		{ "s3://b_c?style=virtual", "use style=path" },
