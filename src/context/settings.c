@@ -20,7 +20,7 @@
 /* ---- the table */
 
 enum section {
-	GENERAL, /* before the first one */
+	GENERAL, /* keys before the first section */
 	REDUCE,
 	COMPACT,
 	CONTEXT,
@@ -102,7 +102,7 @@ static int check_when(const char *text, struct ofs_error *must)
 		.at = TOOL_PLACE(member), .value = placeholder, .text = about            \
 	}
 
-/* An entry here is all that a key needs to be read, checked and have its default. */
+/* An entry is all that a key needs to be read, checked and given its default. */
 /* clang-format off */
 static const struct ofs_ini_key keys[] = {
 	COUNT(REDUCE, "max_bytes", BYTES, SIZE_LIMIT, 2048, max_bytes,
@@ -248,7 +248,7 @@ int ofs_settings_load(struct ofs_settings *s, const char *store, struct ofs_erro
 
 	if (r < 0)
 		return r;
-	/* Others report a store that cannot be used. */
+	/* A store that cannot be used is reported elsewhere. */
 	dir = ofs_trust_open_store(store, NULL);
 	if (dir < 0)
 		return 0;

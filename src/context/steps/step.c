@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "context/steps/line.h"
 
-/* Enough for numbers as people write them to be printed unchanged. */
+/* Few enough that decimal numbers as people write them are printed unchanged. */
 #define REAL_DIGITS 15
 #define NAME_CHARS 64
 #define REASON_CHARS 160
@@ -24,7 +24,10 @@ void ofs_step_finish(struct ofs_step *step)
 
 /* ---- reading */
 
-/* The member as an allocated text, or a copy of `otherwise` if it is no string. */
+/*
+ * Returns the member as an allocated text, or a copy of `otherwise` (may be NULL) if it is not a
+ * string.
+ */
 static char *take_text(const json_t *json, const char *name, const char *otherwise)
 {
 	const char *text = json_string_value(json_object_get(json, name));
@@ -40,7 +43,7 @@ static json_t *take_object(const json_t *json, const char *name)
 	return json_is_object(object) ? json_incref(object) : json_object();
 }
 
-/* A ref, or what else harnesses write there: an object that has it. */
+/* Returns the ref. Some harnesses write an object that contains it. */
 static char *take_ref(const json_t *json)
 {
 	const json_t *ref = json_object_get(json, "outcome_ref");
@@ -129,7 +132,7 @@ static int add(struct ofs_step_list *l, struct ofs_span object, struct ofs_error
 	return r;
 }
 
-/* Adds a step, or the steps in a list. */
+/* Adds one step, or all steps of a list. */
 static int add_value(struct ofs_step_list *l, struct ofs_span value, struct ofs_error *err)
 {
 	struct ofs_span list = ofs_span_is_object(value) ? ofs_span_member(value, MEMBER) : value;
