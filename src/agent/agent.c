@@ -27,7 +27,7 @@ const struct ofs_agent *ofs_agent_find(const char *name)
 	return NULL;
 }
 
-/* A folder of the workspace, allocated. */
+/* Returns a folder of the workspace, allocated, in *ret. */
 static int workspace_folder(const char *folder, struct ofs_error *err, char **ret)
 {
 	OFS_FREE char *workspace = NULL;

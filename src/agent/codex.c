@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Codex: its hooks follow Claude Code's, but a result is replaced by refusing it, with the reason in
- * its place; an event has no exit code, and of a long output what the model would have been shown.
+ * Codex: its hooks follow Claude Code's, but a result is replaced by refusing it, with the pointer
+ * as the reason. An event has no exit code, and of a long output only what the model would have
+ * seen.
  */
 #include "agent/text_event.h"
 #include "agent/tools.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Gemini CLI: a result is replaced by denying it, with the reason in its place. */
+/* Gemini CLI: a result is replaced by denying it, with the pointer as the reason. */
 #include "agent/text_event.h"
 #include "agent/tools.h"
 
-/* What came from outside is marked for the model, and so must be what stands for it. */
+/* Text from outside is marked for the model, so the pointer to it must be marked, too. */
 #define UNTRUSTED "<untrusted_context>\n"
 #define UNTRUSTED_END "\n</untrusted_context>"
 
