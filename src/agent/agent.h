@@ -25,10 +25,7 @@ enum ofs_hook_form {
 	OFS_HOOK_TOOL, /* the tool's own response, with its text replaced by the pointer */
 };
 
-/*
- * An event. Strings are allocated, or NULL if the event lacks them; spans point into the event's
- * text.
- */
+/* An event. Strings are allocated, NULL if the event lacks them; spans point into its text. */
 struct ofs_hook_event {
 	enum ofs_hook_kind kind;
 	char *tool;
@@ -116,8 +113,8 @@ struct ofs_agent {
 };
 
 /*
- * Returns the path of an agent's settings, allocated, in *ret. Returns 0, or -errno with the reason
- * in `err`.
+ * Sets *ret to the path of an agent's settings, allocated. Returns 0, or -errno with a reason in
+ * `err`.
  */
 int ofs_agent_settings_path(const struct ofs_agent *agent, enum ofs_agent_place place,
 			    struct ofs_error *err, char **ret);

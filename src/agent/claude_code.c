@@ -201,9 +201,7 @@ static int find_failure(const struct ofs_hook_event *e, struct ofs_error *err,
 	return r;
 }
 
-/*
- * Claude Code accepts a string only from tools of MCP servers; its own tools need their own shape.
- */
+/* Claude Code accepts a string only from tools of MCP servers; its own need their own shape. */
 static int find_text(const struct ofs_hook_event *e, enum ofs_hook_form form, struct ofs_error *err,
 		     struct ofs_hook_text *ret)
 {

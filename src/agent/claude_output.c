@@ -151,10 +151,7 @@ static bool read_streams(struct ofs_span response, struct ofs_claude_output *o)
 	return true;
 }
 
-/*
- * A second form of the content beside the blocks would be lost, so then the whole response is the
- * text.
- */
+/* A second form of the content would be lost, so then the whole response is the text. */
 static bool read_message(struct ofs_span response, struct ofs_claude_output *o)
 {
 	struct ofs_span beside = ofs_span_member(response, "structuredContent");
@@ -320,7 +317,7 @@ static void write_images(struct ofs_span cells, struct ofs_buf *out)
 	}
 }
 
-/* Writes a notebook of one cell. Cells of Python code are shown with the fewest additions. */
+/* Writes a notebook of one cell, whose type and language Claude Code does not show. */
 static void write_cell(struct ofs_span file, const char *text, struct ofs_buf *out)
 {
 	struct ofs_span path = ofs_span_member(file, "filePath");

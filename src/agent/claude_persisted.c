@@ -163,9 +163,7 @@ int ofs_persisted_take(const char *folder, const char *path, struct ofs_error *e
 
 #define FAILURE_CUT "\n\n... ["
 #define FAILURE_CUT_END " characters truncated] ...\n\n"
-/*
- * Lines that Claude Code puts before the output, such as "Exit code 1"; and files that are tried.
- */
+/* Lines that Claude Code puts before the output, as "Exit code 1"; and files that are tried. */
 #define FAILURE_LINES 4
 #define FAILURE_FILES 8
 /* Bytes that must be equal. */

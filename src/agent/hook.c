@@ -44,10 +44,7 @@ static bool is_long(const struct ofs_hook_event *e, const struct ofs_hook_option
 	return t->spool.size > (e->reads_file ? options->read_bytes : options->max_bytes);
 }
 
-/*
- * Returns 1 if the content was stored and the pointer pays, 0 if the pointer does not pay, or
- * -errno.
- */
+/* Returns 1 if the content was stored and the pointer pays, 0 if it does not pay, or -errno. */
 static int offload(const struct ofs_hook_options *options, const struct ofs_deposit *deposit,
 		   const struct ofs_pointer *pointer, struct ofs_access *access,
 		   struct ofs_error *err, struct ofs_offloaded *ret)

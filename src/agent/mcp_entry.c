@@ -274,10 +274,7 @@ static char *array_of(const char *const words[])
 	return ofs_buf_steal_str(&out);
 }
 
-/*
- * Returns the first string of a TOML value (a string or an array), allocated, or NULL if it has
- * none.
- */
+/* Returns the first string of a TOML value (a string or array), allocated, or NULL if none. */
 static char *first_string(const char *value)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

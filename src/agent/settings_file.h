@@ -18,10 +18,7 @@ struct ofs_settings_file {
 	const char *whole; /* borrowed; written in place of `json`; NULL: `json` is written */
 };
 
-/*
- * Reads the text without parsing it. A missing file is empty. Returns 0, or -errno with the reason
- * in `err`.
- */
+/* Reads the text only; a missing file is empty. Returns 0, or -errno with the reason in `err`. */
 int ofs_settings_file_load(const char *path, struct ofs_error *err, struct ofs_settings_file *ret);
 
 /*
@@ -52,10 +49,7 @@ bool ofs_settings_file_remove(struct ofs_settings_file *s, const struct ofs_agen
 /* Returns the settings as text, allocated, in the format of the text that was read. */
 char *ofs_settings_file_format(const struct ofs_settings_file *s);
 
-/*
- * Replaces the file. Returns 0, -ESTALE if the file has changed since it was read, or another
- * -errno.
- */
+/* Replaces the file. Returns 0, -ESTALE if it has changed since it was read, or another -errno. */
 int ofs_settings_file_write(const struct ofs_settings_file *s);
 
 /*

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 
-/* A part of a text: a header, a pair, or a line without either. */
+/* A part of a text: a header, a pair, or a line without either. Texts end with a NUL. */
 struct statement {
 	enum {
 		NOTHING,
@@ -128,10 +128,7 @@ static int skip_value(struct scan *s)
 	return s->at > begin ? 0 : wrong(s, begin, "a value is missing");
 }
 
-/*
- * Appends a dotted key to `path`, without the quotes of simple strings. Returns its number of
- * parts.
- */
+/* Appends a dotted key, without the quotes of simple strings. Returns its number of parts. */
 static int take_key(struct scan *s, struct ofs_buf *path)
 {
 	int parts = 0;

@@ -25,8 +25,7 @@ int ofs_toml_table_set(const char *text, size_t len, const char *name,
 		       struct ofs_buf *out);
 
 /*
- * Appends the text without the table and its subtables. Returns 1, 0 if there is none, or -EINVAL
- * as above.
+ * Appends the text without the table and its subtables. Returns 1, 0 if none, or -EINVAL as above.
  */
 int ofs_toml_table_remove(const char *text, size_t len, const char *name, struct ofs_error *err,
 			  struct ofs_buf *out);

@@ -74,9 +74,7 @@ static char *make_title(const char *name, const struct ofs_agent_tool *tool, str
 	return tool->named ? ofs_format("%s %s", name, said) : ofs_steal(said);
 }
 
-/*
- * Returns the name, allocated, with NUL replaced, which would end it; NULL if it is not a string.
- */
+/* Returns the name, allocated, with any NUL in it replaced; NULL if it is not a string. */
 static char *read_name(struct ofs_span name)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The tools of agents, under the names that Claude Code gives them, and how their outputs are
- * filed.
- */
+/* The tools of agents, by the names of Claude Code, and how their outputs are filed. */
 #pragma once
 
 #include "agent/agent.h"

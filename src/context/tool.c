@@ -88,10 +88,7 @@ static const char *const bare[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_SHELL] = "run execute command cmd console python python3 jupyter system",
 };
 
-/*
- * Prefixes that do not change a name's meaning: those of any tool, or of tools for files and
- * shells.
- */
+/* Prefixes that do not change a name's meaning: of any tool, or of tools for files and shells. */
 static const char neutral[] =
 	"functions function tools tool defaultapi builtin default agent fs file "
 	"files filesystem system os shell terminal";
@@ -132,10 +129,7 @@ static size_t cut_ending(const char *name, size_t len)
 	return len;
 }
 
-/*
- * Returns the rule for a name of `len` bytes. `alone`: it has no prefix that could change its
- * meaning.
- */
+/* Returns the rule for a name of `len` bytes; `alone`: no prefix could change its meaning. */
 static enum ofs_tool_rule rule_of(const char *name, size_t len, bool alone)
 {
 	enum ofs_tool_rule rule = OFS_TOOL_OTHER;

@@ -19,18 +19,13 @@ enum ofs_tool_rule {
 	OFS_TOOL_COUNT,
 };
 
-/*
- * Returns the rule for a tool of that name, regardless of settings. `name` may contain any bytes.
- */
+/* Returns the rule for a tool of that name (any bytes), regardless of settings. */
 enum ofs_tool_rule ofs_tool_rule(const char *name);
 
 /* Returns the part of `name` after its prefixes: "read_file" of "mcp__fs__read_file". */
 const char *ofs_tool_own_name(const char *name);
 
-/*
- * Returns the canonical name of a rule's tool, such as "fs:read_file"; "other" for OFS_TOOL_OTHER.
- * Static.
- */
+/* Returns the canonical name of a rule's tool, as "fs:read_file" or "other". Static. */
 const char *ofs_tool_name(enum ofs_tool_rule rule);
 
 /* Returns the rule with that canonical name; OFS_TOOL_OTHER if there is none, or for NULL. */

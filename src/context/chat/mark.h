@@ -53,8 +53,5 @@ void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX]);
  */
 void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out);
 
-/*
- * Appends a reversible pointer as one line, for which its tag is no longer valid; or any other text
- * as it is.
- */
+/* Appends a reversible pointer as one line, which invalidates its tag; other texts unchanged. */
 void ofs_mark_shrink(const void *text, size_t len, struct ofs_buf *out);

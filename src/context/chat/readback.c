@@ -23,9 +23,7 @@ static bool is_one_of(const char *word, const char *const list[], size_t n)
 
 /* ---- paths */
 
-/*
- * Returns the rest of `path` after the directory `name` of the tree, or NULL if it leads elsewhere.
- */
+/* Returns the rest of `path` after the directory `name`, or NULL if it leads elsewhere. */
 static const char *below(const char *path, const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
@@ -33,9 +31,7 @@ static const char *below(const char *path, const char *name)
 	return len && strncmp(path, name, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
 }
 
-/*
- * Returns the rest of `path` after the mount of a workspace, wherever that occurs in it, or NULL.
- */
+/* Returns the rest of `path` after the mount of a workspace anywhere in it, or NULL. */
 static const char *below_any_mount(const char *path)
 {
 	const char *rest = below(path, OFS_WORKSPACE_MOUNT);
@@ -46,8 +42,7 @@ static const char *below_any_mount(const char *path)
 }
 
 /*
- * Returns whether a full path leads to a file of the tree. All of them are in a directory, as
- * refs/k3f9x2.
+ * Returns whether a full path leads to a file of the tree, which is in a directory (refs/k3f9x2).
  */
 static bool is_named(const struct readback *b, const char *path)
 {

@@ -19,7 +19,5 @@
  */
 bool ofs_readback_call(struct ofs_span args, const struct ofs_access *access);
 
-/*
- * Returns whether the call is "offload slice" or memory_fetch, which add to the ledger themselves.
- */
+/* Returns whether it is "offload slice" or memory_fetch, which add to the ledger themselves. */
 bool ofs_readback_tells(struct ofs_span args);

@@ -35,10 +35,7 @@ void ofs_edits_replace(struct ofs_edits *e, struct ofs_span part, struct ofs_buf
 /* Must be called once, after the last edit and before ofs_edits_write(). */
 void ofs_edits_sort(struct ofs_edits *e);
 
-/*
- * Writes the source from `start` to `end`, applying the edits that start there. Returns 0 or
- * -errno.
- */
+/* Writes the source from `start` to `end` with the edits that start there. Returns 0 or -errno. */
 int ofs_edits_write(const struct ofs_edits *e, const char *start, const char *end,
 		    const struct ofs_sink *sink);
 

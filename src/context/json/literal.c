@@ -94,9 +94,7 @@ static bool is_escaped(const struct ofs_literal_style *s, uint32_t code)
 /* The longest form of one character: a surrogate pair. */
 #define CHARACTER_MAX 12
 
-/*
- * Writes the character at p to `out`. Returns the length written, and the bytes read in *ret_used.
- */
+/* Writes the character at p to `out`. Returns the length written; *ret_used is that read. */
 static size_t write_character(const struct ofs_literal_style *s, const unsigned char *p, size_t len,
 			      char *out, size_t *ret_used)
 {

@@ -91,10 +91,7 @@ bool ofs_span_is(struct ofs_span s, const char *text);
  */
 void ofs_span_decode(struct ofs_span string, struct ofs_buf *out);
 
-/*
- * Returns the decoded string, to be freed; a NUL in it ends it early. NULL if the value is not a
- * string.
- */
+/* Returns the decoded string, allocated; a NUL in it ends it early. NULL if it is not a string. */
 char *ofs_span_text(struct ofs_span string);
 
 /*
@@ -103,7 +100,5 @@ char *ofs_span_text(struct ofs_span string);
  */
 json_t *ofs_span_json(struct ofs_span s);
 
-/*
- * Reads a number without fraction or exponent. False for other values, and if it is out of range.
- */
+/* Reads a number without fraction or exponent. False for others, and if out of range. */
 bool ofs_span_integer(struct ofs_span s, long long *ret);

@@ -320,9 +320,7 @@ int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
 		if (c->fixed[i] || (i >= kept && result->tokens <= limits->kept_tokens) ||
 		    (is_summed && result->text.len <= OFS_OFFLOAD_BYTES))
 			continue;
-		/*
-		 * Without a limit, skip those for which even a pointer of no tokens would not pay.
-		 */
+		/* Without a limit, skip those for which even an empty pointer would not pay. */
 		if (limits->result_tokens ? result->tokens > limits->result_tokens
 					  : ofs_pointer_pays(result->tokens, 0)) {
 			numbers[n++] = i;

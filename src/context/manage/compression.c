@@ -399,10 +399,7 @@ static int shelve(struct planning *p)
 	return ofs_shelf_put_text(p->shelf, &file, "messages", p->err, &p->plan->file);
 }
 
-/*
- * Returns 1, 0 with the reason if the summary has at least as many tokens as the messages gone, or
- * -errno.
- */
+/* Returns 1; 0 with the reason if the summary is as long as the messages gone; or -errno. */
 static int check_gain(struct planning *p, const struct ofs_buf *inside, uint64_t gone)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

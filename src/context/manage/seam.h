@@ -43,10 +43,7 @@ int ofs_seam_is_ours(const struct ofs_snapshot_place *place, struct ofs_shelf *s
 void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
 			     const char *tag, bool start, struct ofs_buf *out);
 
-/*
- * Returns the string that holds the system's text, where a snapshot is or can be appended, or no
- * value.
- */
+/* Returns the string of the system's text, to which a snapshot is or can be added, or no value. */
 struct ofs_span ofs_seam_system(const struct ofs_chat *chat);
 
 /* Returns the number of system messages at the start of the list. */

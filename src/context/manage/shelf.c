@@ -132,10 +132,7 @@ int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
 	return r;
 }
 
-/*
- * Stores the content. If a file with its name has been changed, it is left alone, and another name
- * is used.
- */
+/* Stores the content; under another name if the file with its name has been changed. */
 static int deposit(struct ofs_shelf *s, const struct ofs_content *content, const char *label,
 		   struct ofs_error *err, struct ofs_deposited *ret)
 {

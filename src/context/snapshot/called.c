@@ -46,10 +46,7 @@ static void append_string(struct ofs_span string, size_t max, struct ofs_buf *ou
 	ofs_prose_argument((const char *)text.data, text.len, max, out);
 }
 
-/*
- * Finds the command line in a call of a shell: a string, or the last element of ["bash", "-lc",
- * "make"].
- */
+/* Finds the command line of a shell call: a string, or the last of ["bash", "-lc", "make"]. */
 static bool find_command(struct ofs_span args, struct ofs_buf *ret)
 {
 	struct ofs_span command = ofs_args_find(args, "command cmd"), element;

@@ -291,10 +291,7 @@ struct draft {
 struct drafts {
 	struct draft *list; /* by topic, then by order */
 	size_t n;
-	/*
-	 * For files and references: the start of an item's text that names a folder shared with
-	 * others.
-	 */
+	/* For files and references: the start of an item's text, a folder shared with others. */
 	const char *folder[OFS_TOPICS];
 	size_t folder_len[OFS_TOPICS];
 	size_t shown[OFS_TOPICS];

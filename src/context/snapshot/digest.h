@@ -21,10 +21,7 @@ enum ofs_topic {
 	OFS_TOPICS,
 };
 
-/*
- * The worth of an item. Items of the least worth are dropped first, the oldest of them before
- * others.
- */
+/* The worth of an item. The least worth is dropped first, and of that the oldest. */
 enum ofs_worth {
 	OFS_WORTH_LITTLE,
 	OFS_WORTH_SOME,

@@ -7,9 +7,7 @@
 #define ESC 0x1b
 #define BEL 0x07
 
-/*
- * Returns the length of the terminal escape at p; without an end it extends to the end of the line.
- */
+/* Returns the length of the terminal escape at p; without an end it ends with the line. */
 static size_t escape_length(const unsigned char *p, size_t len)
 {
 	size_t n = 2;

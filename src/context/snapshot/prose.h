@@ -17,9 +17,7 @@ void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *ou
  */
 void ofs_prose_argument(const char *text, size_t len, size_t max, struct ofs_buf *out);
 
-/*
- * Returns whether a text is a single line of valid UTF-8 without control or invisible characters.
- */
+/* Returns whether a text is one line of valid UTF-8 without control or invisible characters. */
 bool ofs_prose_is_line(const char *text, size_t len);
 
 static inline bool ofs_prose_is_digit(char c)

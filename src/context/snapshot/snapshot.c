@@ -224,8 +224,7 @@ static bool says_failed(struct ofs_span message, struct ofs_span text)
 }
 
 /*
- * Returns whether the title of a pointer has a nonzero exit code: "[offloaded] make: exit 2, 48,213
- * bytes".
+ * Returns whether a pointer's title has a nonzero exit code: "[offloaded] make: exit 2, 48 bytes".
  */
 static bool pointer_failed(const char *text, size_t len, struct ofs_buf *ret_line)
 {
@@ -526,9 +525,7 @@ static void take_all(struct making *m, const bool gone[])
 		else if (gone[i] && message->role == OFS_ROLE_ASSISTANT && m->text.len)
 			take_model(m, i, !spoken);
 		spoken |= user;
-		/*
-		 * Results precede the text of their message, so they follow it in this direction.
-		 */
+		/* Results precede the text of their message, so here they follow it. */
 		for (; result && c->results[result - 1].message == i; result--) {
 			if (gone[i])
 				take_result(m, &c->results[result - 1]);

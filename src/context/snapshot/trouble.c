@@ -63,9 +63,7 @@ static const char *find(struct line l, const char *what)
 	return memmem(l.p, l.len, what, strlen(what));
 }
 
-/*
- * Matches "error: ...", "x.c:3:1: error: ...", "module.NameError: ..." and "bash: foo: not found".
- */
+/* Matches "error: ...", "x.c:3:1: error: ...", "module.NameError: ...", "bash: foo: not found". */
 static bool says_error(struct line l)
 {
 	static const char *const words[] = { "rror:",  "RROR:",	 "xception:",
@@ -132,10 +130,7 @@ static enum telling tell(struct line l, bool shown)
 	return has_exit_code(l) ? CODE : NOTHING;
 }
 
-/*
- * Finds the first of the lines that describe a failure best. An exit code stands for the line
- * before it.
- */
+/* Finds the first of the most telling lines. An exit code stands for the line before it. */
 static enum telling search(const char *text, size_t len, bool shown, struct line *ret)
 {
 	const char *end = text + len, *eol;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds out whether a call failed, from the members of the call and its result, and from the text.
- */
+/* Finds out whether a call failed, by the members of the call and its result, and by the text. */
 #include <ctype.h>
 
 #include "context/json/args.h"
@@ -13,10 +11,7 @@
 #define REASON_NAMES "message error reason detail details text description"
 #define SUCCESS_NAMES "success ok succeeded"
 
-/*
- * A longer text that starts like an error is taken for quoted content if the tool returns what it
- * reads.
- */
+/* Longer text that starts like an error is quoted, if from a tool that returns what it reads. */
 #define PASSED_ON_MAX 1000
 
 #define TRACEBACK "Traceback (most recent call last)"

@@ -114,9 +114,7 @@ static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t ma
 	make_line(out, (const char *)shown.data + drop, shown.len - drop);
 }
 
-/*
- * Returns the start of the next word if that is near, because half a word reads like another word.
- */
+/* Returns the start of the next word if that is near; half a word reads like another word. */
 static size_t find_word(const uint8_t *p, size_t len, size_t at)
 {
 	const uint8_t *blank =

@@ -32,10 +32,7 @@ struct ofs_counted ofs_counted(uint64_t n, const char *noun);
 /* Returns the start of a text, as by ofs_line_append(), as a new JSON string. */
 json_t *ofs_line_json(const char *text, size_t len, size_t max);
 
-/*
- * Returns a whole short text as a new JSON string: valid UTF-8 without secrets, with its lines and
- * blanks.
- */
+/* Returns a whole short text as a new JSON string, in valid UTF-8 and without secrets. */
 json_t *ofs_line_json_whole(const char *text, size_t len);
 
 /* Appends the value of a name. Returns false if it has none. */
@@ -51,8 +48,5 @@ int ofs_template_expand(const char *tpl, ofs_template_fn fn, const void *arg, st
 /* Appends a size as "812 bytes" or "4.2 KB". */
 void ofs_template_size(struct ofs_buf *out, uint64_t bytes);
 
-/*
- * Appends a string (on one line, cut to `max` characters), number or boolean. False for other
- * values.
- */
+/* Appends a string (as a line of `max` characters), number or boolean. False for other values. */
 bool ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max);

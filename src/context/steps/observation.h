@@ -45,10 +45,7 @@ void ofs_observe_say_answer(struct ofs_observing *o);
 
 void ofs_observe_note_number(struct ofs_observing *o, const char *name, uint64_t n);
 
-/*
- * Returns a new value for minimal_args: long texts are cut, containers become their number of
- * elements.
- */
+/* Returns a new value for minimal_args: long texts are cut, containers become their size. */
 json_t *ofs_observe_scalar(struct ofs_span value);
 
 /*
@@ -65,10 +62,7 @@ const char *ofs_observe_set_arg(struct ofs_observing *o, const char *as, const c
 /* Marks the call as failed. The first non-empty reason is kept. */
 void ofs_observe_fail(struct ofs_observing *o, const char *reason, size_t len);
 
-/*
- * Looks for a failure in the members of call and result, and with `by_text` also in the start of
- * the text.
- */
+/* Looks for a failure in the members of call and result; `by_text`: in the text's start, too. */
 void ofs_failure_find(struct ofs_observing *o, bool by_text);
 
 struct ofs_filetype {

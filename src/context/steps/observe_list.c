@@ -80,10 +80,7 @@ static bool take_number(struct ofs_span json, const char *names, size_t *ret)
 	return true;
 }
 
-/*
- * Counts the results in JSON. `numbers`: members may give the numbers. Returns false if nothing
- * gives any.
- */
+/* Counts results in JSON; `numbers`: also by members with counts. Returns false if it cannot. */
 static bool count_json(struct ofs_span json, int depth, bool numbers, struct tally *t)
 {
 	struct ofs_span list = ofs_span_is_array(json) ? json : ofs_args_find(json, LIST_NAMES);
@@ -251,10 +248,7 @@ void ofs_observe_list(struct ofs_observing *o)
 
 /* ---- lines that match */
 
-/*
- * Returns whether the last part of a path has a dot. "src/2024", cut out of "src/2024-01.md", has
- * none.
- */
+/* Returns whether the last component has a dot; "src/2024" of "src/2024-01.md" has none. */
 static bool is_file(const char *p, size_t len)
 {
 	const char *slash = memrchr(p, '/', len);
@@ -348,9 +342,7 @@ static bool has_context(struct ofs_span args)
 	return false;
 }
 
-/*
- * Counts matching lines without names and numbers. Returns 0 if it cannot tell them from context.
- */
+/* Counts matching lines that lack names and numbers; 0 if context cannot be told apart. */
 static size_t count_plain(const struct ofs_observing *o, const struct tally *t)
 {
 	if (t->numbered)
@@ -391,9 +383,7 @@ void ofs_observe_grep(struct ofs_observing *o)
 
 /* ---- results of web searches */
 
-/*
- * Counts lines of each kind. A result has one line of a kind, so the first kind that occurs counts.
- */
+/* Counts lines of each kind. A result has one of a kind, so the first kind found counts. */
 static void count_results(const char *p, size_t len, struct tally *t)
 {
 	static const char *const marks[WEB_MARKS] = { "url:", "link:", "title:", "[", "http" };

@@ -118,10 +118,7 @@ static bool find_exit(const struct ofs_observing *o, long long *ret)
 
 /* ---- the command */
 
-/*
- * Appends an argv to the words in `out`, as a shell would read it. Of "bash -lc LINE" only LINE is
- * kept.
- */
+/* Appends an argv to the words in `out` as a command line; of "bash -lc LINE" only LINE. */
 static void join_words(struct ofs_span array, struct ofs_buf *out)
 {
 	size_t n = ofs_args_count(array), i = 0, first = out->len ? 1 : 0;
@@ -200,9 +197,7 @@ static const char *cut_exit(const char *text, size_t *len)
 	return start;
 }
 
-/*
- * Appends what makes a failure readable: the line that reports it, and the end of the error output.
- */
+/* Appends the line that reports the failure, and the end of the error output. */
 static void say_error(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf end = OFS_BUF_INIT, trouble = OFS_BUF_INIT;

@@ -11,9 +11,7 @@
 struct ofs_reduce_request {
 	const struct ofs_settings *settings;
 	struct ofs_access *access;
-	/*
-	 * The step is added to its history, and output goes to its folder "outputs"; NULL: neither.
-	 */
+	/* Gets the step in its history, and output in its folder "outputs"; NULL: neither. */
 	const char *task;
 	const char *category; /* category of offloaded output; NULL: the rule's */
 };

@@ -131,10 +131,7 @@ static bool append_rest(struct ofs_buf *out, struct ofs_span object, const struc
 	return true;
 }
 
-/*
- * Makes `rest` of the other members of an object and of the one around it, which may be the same
- * object.
- */
+/* Makes `rest` of the other members of an object and of the one around it, if that differs. */
 static bool take_rest(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
 		      struct ofs_span text, struct ofs_span errors)
 {

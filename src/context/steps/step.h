@@ -31,10 +31,7 @@ void ofs_step_finish(struct ofs_step *step);
  */
 int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_step *ret);
 
-/*
- * Appends the step as JSON on one line, without a newline. The same step always yields the same
- * bytes.
- */
+/* Appends the step as JSON on one line, without a newline. Equal steps yield equal bytes. */
 void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out);
 
 /* ---- lists */
