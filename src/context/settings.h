@@ -29,7 +29,7 @@ struct ofs_tool_setting {
 	char *observation;
 	char *summary; /* template of the line in a compacted history; NULL: the rule's */
 	enum ofs_offload_when when;
-	uint64_t over;
+	uint64_t over; /* in bytes, for OFS_OFFLOAD_OVER */
 };
 
 struct ofs_settings {

@@ -2,13 +2,13 @@
 /*
  * The history section of a prompt, for a language model.
  *
- * 	# Steps so far, oldest first; read the stored output [ref X] with ...
- * 	Earlier, 40 steps: 22 files read, 10 commands (2 failed), ...	<- folded: over the budget
- * 	- Ran `make` (exit 2): failed: ...
- * 	- refs: k3f9x2 (Read a.c), ...
- * 	- Read 4 files: b.c (1.2 KB), c.c (3.0 KB) [ref 9s0d1k], ...	<- a line each, or a group
- * 	## From step 53 on, in full
- * 	- step_053 Bash {"command":"make"}: Ran make: exit 0, 20 lines output
+ *	# Steps so far, oldest first; read the stored output [ref X] with ...
+ *	Earlier, 40 steps: 22 files read, 10 commands (2 failed), ...	<- folded: over the budget
+ *	- Ran `make` (exit 2): failed: ...
+ *	- refs: k3f9x2 (Read a.c), ...
+ *	- Read 4 files: b.c (1.2 KB), c.c (3.0 KB) [ref 9s0d1k], ...	<- a line each, or a group
+ *	## From step 53 on, in full
+ *	- step_053 Bash {"command":"make"}: Ran make: exit 0, 20 lines output
  *
  * The same steps yield the same bytes, and another step mostly adds to the end, so the cache of the
  * prompt stays valid. For that, steps leave the full part OFS_RECAP_BLOCK at a time, and are folded

@@ -23,7 +23,7 @@ struct ofs_tool_result {
 	json_t *rest; /* the object's other members, without secrets; NULL: none */
 	size_t images; /* blocks that are not text, such as pictures */
 	struct ofs_buf decoded; /* owns `content` and `text`, unless they are in the input */
-	struct ofs_buf unwrapped;
+	struct ofs_buf unwrapped; /* owns `text`, if it came out of blocks or an object */
 };
 
 /* Fit for OFS_CLEANUP. */
