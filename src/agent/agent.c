@@ -63,7 +63,7 @@ int ofs_agent_settings_path(const struct ofs_agent *agent, enum ofs_agent_place 
 
 	if (!file)
 		return ofs_error_set(err, EINVAL,
-				     "%s has no settings of one's own in a project: say --project "
+				     "%s has no personal settings in a project: give --project "
 				     "or --user",
 				     agent->title);
 	r = place == OFS_AGENT_USER ? user_folder(agent, err, &folder)

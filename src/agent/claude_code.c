@@ -250,7 +250,8 @@ static void write_pointer(const struct ofs_hook_event *e, enum ofs_hook_form for
 /* As a matcher with characters other than those of names and "|", this is a regular expression. */
 static const struct ofs_agent_entry entries[] = {
 	{ "PostToolUse",
-	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$" },
+	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|"
+	  "mcp__.*)$" },
 	{ FAILED_EVENT, "Bash" },
 };
 

@@ -29,7 +29,7 @@ static const struct ofs_mcp_client clients[] = {
 		.variable = "CODEX_HOME",
 		.list = "mcp_servers",
 		.toml = true,
-		.todo = "Codex reads the settings of a project that it trusts.",
+		.todo = "Codex reads these settings only in a trusted project.",
 	},
 	{
 		.name = "opencode",
@@ -49,7 +49,7 @@ static const struct ofs_mcp_client clients[] = {
 		.file = ".gemini/settings.json",
 		.user_file = ".gemini/settings.json",
 		.list = "mcpServers",
-		.todo = "It uses them in a folder that it trusts.",
+		.todo = "Gemini CLI uses them only in a trusted folder.",
 	},
 	{
 		.name = "vscode",
@@ -60,7 +60,7 @@ static const struct ofs_mcp_client clients[] = {
 		.variable = "XDG_CONFIG_HOME",
 		.list = "servers",
 		.type = "stdio",
-		.todo = "VS Code asks whether the server is trusted when it starts it first.",
+		.todo = "VS Code asks whether to trust the server when it first starts it.",
 	},
 	{
 		.name = "cursor",
@@ -143,7 +143,8 @@ static bool is_ours(const char *program, const char *first)
 
 static int refuse_other(struct ofs_error *err)
 {
-	return ofs_error_set(err, EEXIST, "its server '" OFS_MCP_ENTRY "' is another program's");
+	return ofs_error_set(err, EEXIST,
+			     "its server '" OFS_MCP_ENTRY "' belongs to another program");
 }
 
 /* ---- JSON */

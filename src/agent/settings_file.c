@@ -165,7 +165,7 @@ int ofs_settings_file_parse(const char *text, size_t len, struct ofs_error *err,
 		return ofs_error_set(err, EINVAL, "line %d: %s (it must be JSON without comments)",
 				     why.line, why.text);
 	if (!json_is_object(ret->json))
-		return ofs_error_set(err, EINVAL, "settings are a JSON object, this is none");
+		return ofs_error_set(err, EINVAL, "settings must be a JSON object");
 	return 0;
 }
 

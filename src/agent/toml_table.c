@@ -83,7 +83,7 @@ static int skip_string(struct scan *s)
 			return 0;
 		}
 	}
-	return wrong(s, begin, "a string has no end");
+	return wrong(s, begin, "a string is not closed");
 }
 
 static void skip_comment(struct scan *s)
@@ -116,13 +116,13 @@ static int skip_value(struct scan *s)
 		depth += c == '[' || c == '{';
 		if (c == ']' || c == '}') {
 			if (!depth)
-				return wrong(s, s->at, "a bracket ends nothing");
+				return wrong(s, s->at, "a bracket closes nothing");
 			depth--;
 		}
 		s->at++;
 	}
 	if (depth)
-		return wrong(s, begin, "a bracket has no end");
+		return wrong(s, begin, "a bracket is not closed");
 	while (s->at > begin && strchr(" \t", s->at[-1]))
 		s->at--;
 	return s->at > begin ? 0 : wrong(s, begin, "a value is missing");
@@ -252,9 +252,10 @@ static int check_form(struct scan *s, const char *name)
 	if (t->kind != PAIR)
 		return 0;
 	if (is_in(name, t->path))
-		return wrong(s, t->begin, "the table is on one line here, which is not edited");
+		return wrong(s, t->begin, "the table is inline here, which cannot be edited");
 	if (inside && !is_in(s->table, name))
-		return wrong(s, t->begin, "the table is in dotted keys here, which are not edited");
+		return wrong(s, t->begin,
+			     "the table is in dotted keys here, which cannot be edited");
 	return 0;
 }
 

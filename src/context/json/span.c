@@ -126,7 +126,7 @@ static int check_number(struct checking *c)
 	if (peek(c) == '0')
 		c->p++;
 	else if (!take_digits(c))
-		return fail(c, start, "a value that is none");
+		return fail(c, start, "an invalid value");
 	if (peek(c) == '.') {
 		c->p++;
 		if (!take_digits(c))
@@ -146,7 +146,7 @@ static int check_scalar(struct checking *c)
 	static const char *const words[] = { "true", "false", "null" };
 
 	if (c->p == c->end)
-		return fail(c, c->p, "the end where a value should be");
+		return fail(c, c->p, "the text ends where a value should be");
 	if (*c->p == '"')
 		return check_string(c);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {

@@ -160,7 +160,7 @@ static int offload_item(struct planning *p, size_t i, struct ofs_shelf_item *ite
 
 static int fail_to_look(struct ofs_error *err, int r)
 {
-	return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+	return ofs_error_set(err, -r, "cannot examine a result: %s", strerror(-r));
 }
 
 static int offload_brief(struct planning *p, size_t i)

@@ -428,7 +428,7 @@ static int plan(struct planning *p)
 
 	choose(p);
 	if (!p->plan->removed) {
-		ofs_error_set(p->err, ENODATA, "there are no older messages to sum up");
+		ofs_error_set(p->err, ENODATA, "there are no older messages to summarize");
 		return 0;
 	}
 	for (size_t i = 0; i < p->chat->n; i++) {

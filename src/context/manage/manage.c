@@ -128,9 +128,9 @@ static int compress(struct managing *m, size_t end)
 	int r;
 
 	if (!takes_summary(m))
-		return leave(
-			m,
-			"the summary belongs beside a list of this form; write more than the list");
+		return leave(m,
+			     "in Anthropic's form the summary goes beside the list, and only the "
+			     "list was asked for");
 	ofs_edits_sort(&m->edits);
 	r = ofs_compression_plan(&request, &m->shelf, &why, &m->compression);
 	if (r < 0)
@@ -169,7 +169,8 @@ static int fit(struct managing *m)
 	if (r == 0 && m->after > limit)
 		r = compress(m, end);
 	if (r == 0 && m->after > limit && !m->note)
-		m->note = ofs_format("what stays has more than %" PRIu64 " tokens", limit);
+		m->note = ofs_format("the messages that stay have more than %" PRIu64 " tokens",
+				     limit);
 	return r;
 }
 
@@ -352,12 +353,12 @@ static json_t *answer(const struct managing *m)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 
 	if (m->request.mode == OFS_MANAGE_RESTORE)
-		return json_sprintf("%zu results and %zu snapshots put back", m->restored.results,
+		return json_sprintf("%zu results and %zu snapshots restored", m->restored.results,
 				    m->restored.snapshots);
 	say_count(&out, m->compaction.offloaded, "result", "offloaded");
 	say_count(&out, m->compaction.shortened, "pointer", "shortened");
-	say_count(&out, m->compression.removed, "message", "summed up");
-	say_count(&out, m->fetched, "slice", "put in");
+	say_count(&out, m->compression.removed, "message", "summarized");
+	say_count(&out, m->fetched, "slice", "inserted");
 	if (!out.len)
 		return m->note ? json_string(m->note)
 			       : json_sprintf("nothing to do: %" PRIu64 " tokens", m->before);

@@ -92,7 +92,7 @@ static const struct member {
 		name, take, offsetof(struct ofs_request, to), right \
 	}
 #define NUMBER(name, to) MEMBER(name, take_number, to, "a number of 0 or more")
-#define TEXT(name, to) MEMBER(name, take_text, to, "a text that is not empty, without NUL")
+#define TEXT(name, to) MEMBER(name, take_text, to, "a text of at least one byte, without NUL")
 #define MODE(name) MEMBER(name, take_mode, mode, "compact, compress, auto or restore")
 	MEMBER("system", take_system, system, "a text or a list of blocks"),
 	MODE("mode"),
@@ -171,7 +171,7 @@ static int read_root(struct ofs_span root, struct ofs_error *err, struct ofs_req
 	if (!ofs_span_is_object(root))
 		return ofs_error_set(
 			err, EINVAL,
-			"the input is not an object with \"messages\", nor a list of them");
+			"the input is neither an object with \"messages\" nor a list of messages");
 	return take_members(root, err, to);
 }
 

@@ -51,7 +51,8 @@ static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
 static int does_not_fit(struct restoring *r, const char *ref)
 {
 	return ofs_error_set(r->err, EILSEQ,
-			     "ref %s does not have the messages that the snapshot stands for", ref);
+			     "ref %s does not contain the messages that the snapshot replaced",
+			     ref);
 }
 
 /* Replaces the first messages of the list by those of the file. */

@@ -200,7 +200,7 @@ int ofs_shelf_weigh(struct ofs_shelf *s, struct ofs_shelf_item *item, const char
 	if (!brief && !item->outline)
 		r = ofs_pointer_outline(&item->content, &item->outline);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+		return ofs_error_set(err, -r, "cannot examine a result: %s", strerror(-r));
 	r = make_pointer(s, item, what, brief, SOME_REF, err, &text);
 	*ret_tokens = ofs_tokens_count(text.data, text.len);
 	return r;
@@ -233,7 +233,7 @@ int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const 
 	int r = ofs_content_scan(text, &content);
 
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot look at a text: %s", strerror(-r));
+		return ofs_error_set(err, -r, "cannot examine a text: %s", strerror(-r));
 	r = deposit(s, &content, label, err, &file);
 	if (r < 0)
 		return r;
@@ -340,7 +340,7 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 	make_hash(ret_string->data + before, ret_string->len - before, hash);
 	if (strcmp(hash, mark->hash) != 0)
 		r = ofs_error_set(err, EILSEQ,
-				  "ref %s does not have the content any more that was offloaded",
+				  "the content of ref %s has changed since it was offloaded",
 				  mark->ref);
 	if (r < 0)
 		ret_string->len = before;

@@ -334,7 +334,7 @@ int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_c
 	r.setting = ofs_tool_setting(request->settings, call->tool, &rule);
 	failed = ofs_observe(&r.o, call, rule, request->settings);
 	if (failed < 0)
-		return ofs_error_set(err, -failed, "cannot look at the result: %s",
+		return ofs_error_set(err, -failed, "cannot examine the result: %s",
 				     strerror(-failed));
 	describe(&r);
 	observe_by_template(&r);

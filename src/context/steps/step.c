@@ -77,7 +77,7 @@ int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_ste
 	if (!ofs_span_is_object(object))
 		wrong = "a step is a JSON object with \"tool_name\" and \"observation\"";
 	else if (!(json = ofs_span_json(object)))
-		wrong = "a step has a number that is too large, or text that is no UTF-8";
+		wrong = "a step has a number that is too large, or text that is not UTF-8";
 	else if (!json_is_string(json_object_get(json, "tool_name")) &&
 		 !json_is_string(json_object_get(json, "observation")))
 		wrong = "a step has neither \"tool_name\" nor \"observation\"";

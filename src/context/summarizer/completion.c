@@ -54,7 +54,8 @@ int ofs_completion_read(const struct ofs_buf *body, struct ofs_error *err, struc
 		return ofs_error_set(err, EBADMSG, "answers without a text");
 	/* The missing end would have the last sections, including the references. */
 	if (reason && strcmp(reason, "length") == 0)
-		return ofs_error_set(err, EBADMSG, "answers with a text that its limit cut off");
+		return ofs_error_set(err, EBADMSG,
+				     "answers with a text that was cut off at the limit");
 	/* The content is a text, or parts, some of which are texts. */
 	append_json(ret_text, content);
 	json_array_foreach(content, i, part) append_json(ret_text, json_object_get(part, "text"));

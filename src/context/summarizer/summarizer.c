@@ -96,13 +96,13 @@ static int check_summary(const char *who, struct ofs_buf *text, struct ofs_error
 	while (start < end && isspace(text->data[start]))
 		start++;
 	if (start == end)
-		return ofs_error_set(err, EBADMSG, "%s gave no text", who);
+		return ofs_error_set(err, EBADMSG, "%s returned no text", who);
 	if (end - start > SUMMARY_MAX)
-		return ofs_error_set(err, EFBIG, "%s gave more than 1 MiB", who);
+		return ofs_error_set(err, EFBIG, "%s returned more than 1 MiB", who);
 	if (memchr(text->data + start, '\0', end - start))
-		return ofs_error_set(err, EBADMSG, "%s gave a text with a NUL in it", who);
+		return ofs_error_set(err, EBADMSG, "%s returned text with a NUL in it", who);
 	if (ofs_text_utf8_prefix((char *)text->data + start, end - start) < end - start)
-		return ofs_error_set(err, EBADMSG, "%s gave a text that is not UTF-8", who);
+		return ofs_error_set(err, EBADMSG, "%s returned text that is not UTF-8", who);
 	memmove(text->data, text->data + start, end - start);
 	text->len = end - start;
 	return 0;
@@ -136,16 +136,18 @@ static int command_fail(const struct ofs_summarizer *s, const char *who, int cod
 {
 	switch (code) {
 	case ETIMEDOUT:
-		return ofs_error_set(err, code, "%s was ended, since it took longer than %llu s%s",
-				     who, (unsigned long long)s->timeout_s, last);
+		return ofs_error_set(err, code,
+				     "%s was stopped, because it took longer than %llu s%s", who,
+				     (unsigned long long)s->timeout_s, last);
 	case EFBIG:
-		return ofs_error_set(err, code, "%s was ended, since it wrote more than 1 MiB",
+		return ofs_error_set(err, code, "%s was stopped, because it wrote more than 1 MiB",
 				     who);
 	case EINTR:
 		return ofs_error_set(err, code, "%s was interrupted", who);
 	case ECHILD:
 		return ofs_error_set(err, code,
-				     "how %s ended cannot be known while SIGCHLD is ignored", who);
+				     "the exit code of %s is unknown, because SIGCHLD is ignored",
+				     who);
 	default:
 		return ofs_error_set(err, code, "%s cannot be run: %s", who, strerror(code));
 	}
@@ -292,7 +294,7 @@ int ofs_summarizer_run(const struct ofs_summarizer *s, const void *messages, siz
 		r = run_endpoint(s, messages, len, err, &summary);
 	else
 		r = ofs_error_set(err, EINVAL,
-				  "no summarizer is named: neither a command nor an endpoint");
+				  "no summarizer is set: give a command or an endpoint");
 	if (r == 0)
 		*ret_summary = ofs_buf_steal(&summary);
 	return r;
