@@ -48,7 +48,7 @@ struct ofs_settings {
 	uint64_t budget; /* tokens of the compacted section: 500 */
 
 	/* [context] */
-	uint64_t max_total_tokens; /* longer prompts are compressed: 20000 */
+	uint64_t max_total_tokens; /* limit of a whole prompt: 20000 */
 	uint64_t max_tool_message_tokens; /* limit for a result; 0: wherever a pointer pays */
 	uint64_t group_token_threshold; /* input of a summarizer at a time; 0: all at once */
 	uint64_t snapshot_tokens; /* size of a summary: 1500 */

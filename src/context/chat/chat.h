@@ -34,7 +34,7 @@ struct ofs_message {
 	size_t answered; /* index of the last message that answers its calls; else its own */
 };
 
-/* A tool call. Members that the chat lacks are no value. */
+/* A tool call. Members that the chat lacks have no value. */
 struct ofs_chat_call {
 	struct ofs_span id; /* a string */
 	struct ofs_span name; /* a string */

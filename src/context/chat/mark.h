@@ -34,7 +34,7 @@ bool ofs_mark_may_be(const void *text, size_t len);
 /* Reads a pointer that has the form of a reversible one. False for other texts. */
 bool ofs_mark_read(const void *text, size_t len, struct ofs_mark *ret);
 
-/* Computes the tag of a text with the key of a store. A NUL is appended. */
+/* Computes the tag of a text with the key of a store, ended by a NUL. */
 void ofs_mark_sign(const char *key, const void *said, size_t len, char ret[OFS_MARK_TAG + 1]);
 
 /*

@@ -12,7 +12,7 @@
 #include "context/manage/shelf.h"
 
 struct ofs_compaction_limits {
-	/* Results with more tokens are offloaded; 0: any for which a pointer pays. */
+	/* Results with more tokens are offloaded if a pointer pays; 0: any result. */
 	uint64_t result_tokens;
 	size_t keep; /* the last results of the chat stay, */
 	uint64_t kept_tokens; /* unless they have more tokens than this */

@@ -36,8 +36,8 @@ struct ofs_compression {
 };
 
 /*
- * Returns the first message that stays: of the last `keep` messages as many as have no more than
- * `max_tokens`, but at least one, and in addition the calls of their results.
+ * Returns the first message that stays. The last `keep` messages stay, or fewer if they have more
+ * than `max_tokens`, but at least one; the calls of their results stay as well.
  */
 size_t ofs_compression_end(const struct ofs_chat *chat, const uint64_t message_tokens[],
 			   size_t keep, uint64_t max_tokens);

@@ -14,7 +14,7 @@
 #include "context/manage/restore.h"
 #include "context/manage/seam.h"
 
-/* Messages that stay, unless the request says otherwise. */
+/* Messages (for compact: results) that stay by default. */
 #define KEEP_AUTO 6
 #define KEEP_COMPACT 1
 #define KEEP_COMPRESS 2

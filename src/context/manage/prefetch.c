@@ -93,7 +93,7 @@ static bool is_specific(const struct ofs_query *q, const struct ofs_form *form)
 	return !q->words[form->word].in_order;
 }
 
-/* Returns whether a passage has what was asked for, rather than one of its words. */
+/* Returns whether a passage has what was asked for, rather than just one word of it. */
 static bool answers(const struct fetching *f, const struct ofs_passage *p)
 {
 	const struct ofs_query *q = f->query;

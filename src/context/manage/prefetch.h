@@ -11,9 +11,9 @@
 
 /*
  * Ranks passages of the stored results as a search does, and appends up to OFS_PREFETCH_SLICES of
- * them, each of at most OFS_PREFETCH_LINES lines, as "<slice
- * path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns their number; 0 if nothing matches the query.
- * Sources that cannot be read are skipped.
+ * them, each of at most OFS_PREFETCH_LINES lines, in the form
+ * "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns their number; 0 if nothing matches the
+ * query. Sources that cannot be read are skipped.
  */
 int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_mark sources[], size_t n,
 		       const char *query, size_t query_len, struct ofs_buf *out);

@@ -85,7 +85,7 @@ static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *p
 	struct ofs_seam_file file;
 	int e;
 
-	/* A file that was made to lead to itself would never end. */
+	/* A file that was made to refer to itself would never end. */
 	if (ofs_map_get(&r->undone, key))
 		return does_not_fit(r, place->ref);
 	ofs_map_put(&r->undone, key, r);

@@ -39,7 +39,7 @@ bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)
 int ofs_seam_is_ours(const struct ofs_snapshot_place *place, struct ofs_shelf *shelf,
 		     struct ofs_error *err);
 
-/* Appends a snapshot to the system's text; `start`: that is empty. */
+/* Appends a snapshot of `messages` messages to the system's text; `start`: if that is empty. */
 void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
 			     const char *tag, bool start, struct ofs_buf *out);
 

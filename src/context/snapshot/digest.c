@@ -16,7 +16,7 @@
 
 static const struct {
 	const char *title;
-	size_t max; /* items, not counting fixed ones */
+	size_t max; /* limit of items; those of OFS_WORTH_MOST and more may exceed it */
 	enum ofs_worth worth; /* that of items from an earlier snapshot */
 } topics[OFS_TOPICS] = {
 	[OFS_TOPIC_GOAL] = { "Goal:", 24, OFS_WORTH_MOST },
@@ -400,7 +400,7 @@ static void make_drafts(const struct ofs_digest *d, struct drafts *ret)
 	qsort(ret->list, ret->n, sizeof(*ret->list), compare_order);
 }
 
-/* The least worth first, and of that the oldest. The goal is last, and its end goes first. */
+/* The least worth first, and of that the oldest; of the goal, its end first. */
 static int compare_worth(const void *a, const void *b)
 {
 	const struct draft *x = *(const struct draft *const *)a;
@@ -409,7 +409,7 @@ static int compare_worth(const void *a, const void *b)
 
 	if (x->item->worth != y->item->worth)
 		return x->item->worth < y->item->worth ? -1 : 1;
-	if (x_first && y_first) /* keep the start */
+	if (x_first && y_first) /* its start is kept longest */
 		return x->item->order > y->item->order ? -1 : 1;
 	return x->item->order < y->item->order ? -1 : x->item->order > y->item->order;
 }

@@ -9,8 +9,8 @@
 #define BEGIN "[offloaded] "
 #define REF " (ref "
 #define WHAT_CHARS 160 /* room for the size as well, so that a title is not cut twice */
-#define NAMES_MAX 4096 /* the most used names kept */
-#define UNUSED_MAX 40
+#define NAMES_MAX 4096 /* limit of used names */
+#define UNUSED_MAX 40 /* with so many names, unused ones are no longer added */
 
 static const char *find(const char *p, const char *end, const char *what)
 {

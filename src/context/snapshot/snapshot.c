@@ -337,7 +337,7 @@ static void take_result(struct making *m, const struct ofs_chat_result *r)
 
 /* ---- calls */
 
-/* Adds the open tasks of a list that a harness keeps by a tool: [{"content", "status"}]. */
+/* Adds the open tasks of a list that a tool of the harness keeps: [{"content", "status"}]. */
 static void take_tasks(struct making *m, uint64_t order, struct ofs_span args)
 {
 	struct ofs_span list = ofs_args_find(args, TASK_NAMES), task;
@@ -412,7 +412,7 @@ static size_t last_question(const char *text, size_t len, const char **ret)
 	return (size_t)(text + len - p);
 }
 
-/* Adds a short answer to the model's question, with that question. Returns false if it is none. */
+/* Adds a short answer to the model's question, with that question. Returns false if there is none. */
 static bool take_answer(struct making *m, size_t number)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT, answer = OFS_BUF_INIT;

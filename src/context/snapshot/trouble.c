@@ -130,7 +130,7 @@ static enum telling tell(struct line l, bool shown)
 	return has_exit_code(l) ? CODE : NOTHING;
 }
 
-/* Finds the first of the most telling lines. An exit code stands for the line before it. */
+/* Finds the first of the most telling lines; for an exit code, the line before it. */
 static enum telling search(const char *text, size_t len, bool shown, struct line *ret)
 {
 	const char *end = text + len, *eol;

@@ -11,7 +11,7 @@
 #define REASON_NAMES "message error reason detail details text description"
 #define SUCCESS_NAMES "success ok succeeded"
 
-/* Longer text that starts like an error is quoted, if from a tool that returns what it reads. */
+/* Longer text that starts like an error is content, if the tool returns what it reads. */
 #define PASSED_ON_MAX 1000
 
 #define TRACEBACK "Traceback (most recent call last)"

@@ -91,8 +91,8 @@ static size_t find_character(const uint8_t *p, size_t len, size_t n)
 }
 
 /*
- * Appends the start or end of a text as a line, cut only somewhere after `max` characters. Sets
- * *ret_cut if the text continues beyond the part read.
+ * Appends the start or end of a text as a line: the whole text, or somewhat more than `max`
+ * characters. Sets *ret_cut to whether the text continues.
  */
 static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t max, bool end,
 		    bool *ret_cut)

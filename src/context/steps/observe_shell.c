@@ -19,7 +19,7 @@
 #define COMMAND_KEPT 400
 #define ERROR_END 300
 #define ERROR_LINE 200
-#define CUT "..." /* how a line starts whose start was cut off */
+#define CUT "..." /* starts a line whose beginning was cut off */
 
 /* Lines at the start and at the end of a text that may give the exit code. */
 #define EXIT_LINES 3

@@ -20,7 +20,7 @@ static const char header[] = "# Steps so far, oldest first; read the stored outp
 /* Words for several steps of a rule. */
 static const struct {
 	const char *one; /* in counts */
-	const char *verbs[VERBS_MAX]; /* what lines to be grouped start with; none: no groups */
+	const char *verbs[VERBS_MAX]; /* starts of lines that are grouped; none: no groups */
 	const char *things; /* after the verb and the count */
 } words[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_OTHER] = { "other call", { NULL }, NULL },

@@ -24,7 +24,7 @@ void ofs_step_finish(struct ofs_step *step)
 
 /* ---- reading */
 
-/* Returns the member as an allocated text; if it is not a string, a copy of `otherwise` or NULL. */
+/* Returns the member as an allocated text, or else a copy of `otherwise`, which may be NULL. */
 static char *take_text(const json_t *json, const char *name, const char *otherwise)
 {
 	const char *text = json_string_value(json_object_get(json, name));

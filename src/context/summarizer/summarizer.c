@@ -12,7 +12,7 @@
 #define SUMMARY_MAX ((size_t)1 << 20)
 /* Bytes of a command shown in an error. */
 #define COMMAND_SHOWN_MAX 80
-#define LAST_MAX 200 /* likewise, of its last line of output */
+#define LAST_MAX 200 /* likewise, of the last line of its standard error */
 /*
  * The factor by which a model may exceed the requested length before it is cut off, which loses the
  * summary. Models count badly, and the reasoning of some counts as well.
