@@ -412,7 +412,7 @@ static size_t last_question(const char *text, size_t len, const char **ret)
 	return (size_t)(text + len - p);
 }
 
-/* Adds a short answer to the model's question, with that question. Returns false if there is none. */
+/* Adds a short answer together with the model's question. Returns false if it is not one. */
 static bool take_answer(struct making *m, size_t number)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT, answer = OFS_BUF_INIT;

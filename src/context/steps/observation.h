@@ -45,7 +45,7 @@ void ofs_observe_say_answer(struct ofs_observing *o);
 
 void ofs_observe_note_number(struct ofs_observing *o, const char *name, uint64_t n);
 
-/* Returns a new value for minimal_args: long texts are cut, containers become a note of their size. */
+/* Returns a new value for minimal_args: long texts are cut, containers become their size. */
 json_t *ofs_observe_scalar(struct ofs_span value);
 
 /*
