@@ -52,7 +52,7 @@ struct ofs_settings {
 	uint64_t max_tool_message_tokens; /* limit for a result; 0: wherever a pointer pays */
 	uint64_t group_token_threshold; /* input of a summarizer at a time; 0: all at once */
 	uint64_t snapshot_tokens; /* size of a summary: 1500 */
-	uint64_t summarizer_timeout_s; /* 60 */
+	uint64_t summarizer_timeout_s; /* time limit of a summarizer: 60 */
 	char *summarizer; /* command or "endpoint"; NULL: summaries are made by rule */
 	char ttl[24]; /* lifetime of results offloaded from chats, as in the attribute: "30d" */
 

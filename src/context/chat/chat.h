@@ -72,7 +72,7 @@ int ofs_chat_read(struct ofs_span list, struct ofs_span system, struct ofs_error
 		  struct ofs_chat *ret);
 void ofs_chat_finish(struct ofs_chat *c);
 
-/* Tokens of all messages and the system prompt beside them. */
+/* Returns the tokens of all messages and of the system prompt beside them. */
 uint64_t ofs_chat_tokens(const struct ofs_chat *c);
 
 /*

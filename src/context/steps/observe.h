@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The observation of a call, by the rule for its kind of tool. */
+/* Makes the observation of a call, by the rule for its kind of tool. */
 #pragma once
 
 #include "context/steps/observation.h"
 
-/*
- * Makes the observation of a call by a rule. Returns 0 or -errno; `o` needs ofs_observe_finish() in
- * either case.
- */
+/* Observes a call by a rule. Returns 0 or -errno; then, too, `o` needs ofs_observe_finish(). */
 int ofs_observe(struct ofs_observing *o, const struct ofs_tool_call *call, enum ofs_tool_rule rule,
 		const struct ofs_settings *settings);
 void ofs_observe_finish(struct ofs_observing *o);
