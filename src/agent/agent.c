@@ -27,7 +27,7 @@ const struct ofs_agent *ofs_agent_find(const char *name)
 	return NULL;
 }
 
-/* A folder of the workspace, allocated. */
+/* Returns a folder of the workspace, allocated, in *ret. */
 static int workspace_folder(const char *folder, struct ofs_error *err, char **ret)
 {
 	OFS_FREE char *workspace = NULL;
@@ -63,7 +63,7 @@ int ofs_agent_settings_path(const struct ofs_agent *agent, enum ofs_agent_place 
 
 	if (!file)
 		return ofs_error_set(err, EINVAL,
-				     "%s has no settings of one's own in a project: say --project "
+				     "%s has no personal settings in a project: give --project "
 				     "or --user",
 				     agent->title);
 	r = place == OFS_AGENT_USER ? user_folder(agent, err, &folder)

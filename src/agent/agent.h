@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Agents that run `offload hook NAME` after they used a tool. What differs between them
- * (the form of events and answers, their tools, their settings) is a struct ofs_agent; what an
- * answer says is decided once, in ofs_hook_answer().
+ * Agents that run `offload hook NAME` after they used a tool. What differs between them (the form
+ * of events and answers, their tools, their settings) is in a struct ofs_agent; ofs_hook_answer()
+ * decides for all of them what the answer is.
  *
- * An agent is added by one file, src/agent/NAME.c, that defines its struct, and one line in the
- * table of src/agent/agent.c.
+ * To add an agent, define its struct in a file src/agent/NAME.c, and list it in the table of
+ * src/agent/agent.c.
  */
 #pragma once
 
@@ -19,39 +19,39 @@ enum ofs_hook_kind {
 	OFS_HOOK_POST, /* a tool was used, or failed */
 };
 
-/* The form of the answer to OFS_HOOK_POST. */
+/* The form of the answer to an OFS_HOOK_POST. */
 enum ofs_hook_form {
 	OFS_HOOK_TEXT, /* the pointer as a string */
-	OFS_HOOK_TOOL, /* the tool's own response, with the pointer in place of its text */
+	OFS_HOOK_TOOL, /* the tool's own response, with its text replaced by the pointer */
 };
 
-/* Strings are allocated, and NULL where the event has none; spans lie in the event's text. */
+/* An event. Strings are allocated, NULL if the event lacks them; spans point into its text. */
 struct ofs_hook_event {
 	enum ofs_hook_kind kind;
 	char *tool;
 	char *session;
 	char *cwd;
-	char *saved_in; /* the folder in which the agent saves outputs of this session */
-	struct ofs_span root; /* all of the event */
-	struct ofs_span input; /* of the tool */
+	char *saved_in; /* the folder where the agent saves outputs of this session */
+	struct ofs_span root; /* the whole event */
+	struct ofs_span input; /* that of the tool */
 	struct ofs_span response;
-	char *category; /* for the tool's output */
+	char *category; /* category of the tool's output */
 	char *title; /* of the pointer: the command, the path, the query, ... */
-	bool failed; /* the tool did, and its result can only be added to */
-	int exit_code; /* of a command that failed; -1: there is none */
-	bool kept; /* the agent must have the result itself, or it is short */
-	bool reads_file; /* it reads a file on disk, whose lines an agent needs to edit it */
-	bool delegates; /* it asks another agent, whose answer is a new text whatever it was told */
+	bool failed; /* the tool failed; its result cannot be replaced, only added to */
+	int exit_code; /* that of a command that failed; -1: none */
+	bool kept; /* the result is short, or the agent itself needs it */
+	bool reads_file; /* it reads a file on disk, whose lines an agent needs for editing */
+	bool delegates; /* it asks another agent, whose answer is new text in any case */
 };
 
 void ofs_hook_event_finish(struct ofs_hook_event *e);
 
-/* The text of a tool's response that a pointer can stand for. */
+/* The text of a tool's response, which a pointer can replace. */
 struct ofs_hook_text {
-	struct ofs_buf inline_text; /* as the response has it */
-	struct ofs_spool spool; /* the whole; it may borrow `inline_text` */
-	bool saved_elsewhere; /* the agent found it too long and had put it into a file */
-	int shape; /* the agent's own: how the response holds it */
+	struct ofs_buf inline_text; /* as in the response */
+	struct ofs_spool spool; /* the whole text; may borrow `inline_text` */
+	bool saved_elsewhere; /* the agent found it too long, and saved it in a file */
+	int shape; /* how the response holds it, for the agent's own functions */
 };
 
 #define OFS_HOOK_TEXT_INIT              \
@@ -68,26 +68,26 @@ struct ofs_agent_entry {
 };
 
 enum ofs_agent_place {
-	OFS_AGENT_PROJECT, /* settings of the workspace that are shared */
-	OFS_AGENT_LOCAL, /* settings of the workspace that are one's own */
+	OFS_AGENT_PROJECT, /* shared settings of the workspace */
+	OFS_AGENT_LOCAL, /* the user's own settings in the workspace */
 	OFS_AGENT_USER,
 };
 
 struct ofs_agent {
 	const char *name; /* as in `offload hook NAME` */
-	const char *title; /* what people call it */
-	const char *minimal_version; /* the first that takes our answers */
-	const char *project_variable; /* of the environment: the project's folder; NULL: none */
-	const char *program; /* that tells its version when asked; NULL: none */
+	const char *title; /* for people */
+	const char *minimal_version; /* the first one that supports our answers */
+	const char *project_variable; /* environment variable: the project's folder; NULL: none */
+	const char *program; /* run with --version to learn the version; NULL: none */
 	const struct ofs_agent_entry *entries;
 	size_t n_entries;
 
-	/* Reads an event; `text` must stay while it is used. -EINVAL with the reason in `err`. */
+	/* Reads an event. `text` must outlive it. Returns 0, or -EINVAL with a reason in `err`. */
 	int (*read_event)(const char *text, size_t len, struct ofs_error *err,
 			  struct ofs_hook_event *ret);
 	/*
-	 * Finds the text of e->response. 1; 0: there is none that a pointer could stand for, such
-	 * as an image; or -errno with the reason in `err`.
+	 * Finds the text of e->response. Returns 1; 0 if it has none that a pointer could replace,
+	 * such as for an image; or -errno with the reason in `err`.
 	 */
 	int (*find_text)(const struct ofs_hook_event *e, enum ofs_hook_form form,
 			 struct ofs_error *err, struct ofs_hook_text *ret);
@@ -95,62 +95,65 @@ struct ofs_agent {
 	void (*write_pointer)(const struct ofs_hook_event *e, enum ofs_hook_form form,
 			      const struct ofs_hook_text *t, const char *pointer,
 			      struct ofs_buf *out);
-	bool takes_form; /* it wants OFS_HOOK_TOOL */
+	bool takes_form; /* supports OFS_HOOK_TOOL */
 	/*
-	 * The text of a file of our own that makes the agent run `command`, allocated. NULL: there
-	 * are entries in settings.
+	 * Returns the content of our own file that makes the agent run `command`, allocated. NULL:
+	 * entries in its settings do that.
 	 */
 	char *(*plugin)(const char *command);
-	const char *allow; /* rules that let its model read back unasked; NULL: none are needed */
-	const char *todo; /* what its user has to do once it is installed; NULL: nothing */
+	const char *allow; /* rules that let the model read back without asking; NULL: not needed */
+	const char *todo; /* what the user has to do after the installation; NULL: nothing */
 
-	/* Where settings, or the plugin, are: in a folder of the workspace, or of the user. */
+	/* Location of the settings or the plugin: `file` in a folder of the workspace or user. */
 	const char *folder;
-	const char *user_folder; /* in $HOME */
-	const char *user_variable; /* of the environment: another one; NULL: none */
+	const char *user_folder; /* relative to $HOME */
+	const char *user_variable; /* environment variable that overrides it; NULL: none */
 	const char *file;
-	const char *local_file; /* of the workspace, one's own; NULL: there is none */
+	const char *local_file; /* the user's own settings in the workspace; NULL: none */
 };
 
-/* The path of an agent's settings, allocated. 0 or -errno with the reason in `err`. */
+/*
+ * Sets *ret to the path of an agent's settings, allocated. Returns 0, or -errno with a reason in
+ * `err`.
+ */
 int ofs_agent_settings_path(const struct ofs_agent *agent, enum ofs_agent_place place,
 			    struct ofs_error *err, char **ret);
 
-/* The agent of that name; NULL: none. */
+/* Returns the agent with that name, or NULL. */
 const struct ofs_agent *ofs_agent_find(const char *name);
 
-/* The agents in the order of the table, the first is number 0; NULL after the last one. */
+/* Returns an agent by its index in the table, or NULL after the last one. */
 const struct ofs_agent *ofs_agent_number(size_t number);
 
 /*
- * True if the agent that is installed is older than its minimal version; then `ret_version`,
- * allocated, is what it is. Waits for it for five seconds at most.
+ * Returns whether the installed agent is older than its minimal version; then sets *ret_version to
+ * the installed version, allocated. Waits up to five seconds for the agent.
  */
 bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version);
 
-/* No pointer is worth it for an output whose JSON is no longer, whatever the limits are. */
+/* Bytes of JSON; no pointer pays for an output of this length or less, whatever the limits are. */
 #define OFS_HOOK_SHORT 1024
 
 /*
- * True if the call names offload. Then even a short output can be something that was read back,
- * which the ledger counts.
+ * Returns whether the input of the call mentions offload. Then even a short output may have been
+ * read back, which the ledger counts.
  */
 bool ofs_hook_may_read_back(const struct ofs_hook_event *e);
 
-/* All strings borrowed. */
+/* All strings are borrowed. */
 struct ofs_hook_options {
-	const char *task; /* of what is stored, checked; NULL: the session's, or the default */
-	const char *ttl; /* of what is stored; NULL: the category's */
-	uint64_t max_bytes; /* output over this is offloaded where that pays */
-	uint64_t read_bytes; /* a file that was read, over this */
-	bool given; /* such a limit was: then a pointer has only to be shorter */
+	const char *task; /* already checked; NULL: the session's task, or the default */
+	const char *ttl; /* lifetime of what is stored; NULL: the category's */
+	uint64_t max_bytes; /* longer output is offloaded if that pays */
+	uint64_t read_bytes; /* the same for a file that was read */
+	bool given; /* a limit was given explicitly: a pointer only has to be shorter */
 	enum ofs_hook_form form;
 };
 
 /*
- * Appends the answer to `ret`, or nothing where all stays as it is. The current directory must be
- * that of the event, as far as it can be: pointers are relative to it. 0; or -errno with the reason
- * in `err`: something could not be stored or taken in, and `ret` is as it was.
+ * Appends the answer to `ret`, or nothing if all stays as it is. Pointers are relative to the
+ * current directory, which should be that of the event. Returns 0, or -errno with the reason in
+ * `err` if something could not be stored or read; then `ret` is unchanged.
  */
 int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *e,
 		    const struct ofs_hook_options *options, struct ofs_access *access,

@@ -15,7 +15,7 @@ static int take(void *arg, int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* The numbers of "2.1.121 (Claude Code)". False: it does not begin with a version. */
+/* Reads the three numbers of "2.1.121 (Claude Code)". Returns false if they are not there. */
 static bool read_version(const char *text, unsigned int ret[VERSION_PARTS])
 {
 	return sscanf(text, "%u.%u.%u", &ret[0], &ret[1], &ret[2]) == VERSION_PARTS;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Claude Code: its events and answers, its tools, and where its settings are. */
+/* Claude Code: its events and answers, its tools, and the location of its settings. */
 #include "agent/agent.h"
 #include "agent/claude_output.h"
 #include "agent/tools.h"
 #include "context/json/literal.h"
 
-/* The session TRANSCRIPT.jsonl has its saved outputs in TRANSCRIPT/tool-results. */
+/* The outputs saved in the session of TRANSCRIPT.jsonl are in TRANSCRIPT/tool-results. */
 #define TRANSCRIPT_END ".jsonl"
 #define SAVED_FOLDER "tool-results"
-/* All outputs of commands are first written to TEMPORARY/claude-UID/PROJECT/SESSION/tasks. */
+/* Outputs of all commands are first written to TEMPORARY/claude-UID/PROJECT/SESSION/tasks. */
 #define TASKS_FOLDER "tasks"
 #define FAILED_EVENT "PostToolUseFailure"
 #define FAILED_TEXT "The output of this command was cut. The whole of it:\n"
 
-/* The lines that are read of a file are not numbered from 1. */
+/*
+ * Puts the range of lines into the title if only a part of a file was read: the pointer's lines are
+ * numbered from 1.
+ */
 static void name_part(struct ofs_hook_event *e)
 {
 	struct ofs_span file = ofs_span_member(e->response, "file");
@@ -32,7 +35,7 @@ static void name_part(struct ofs_hook_event *e)
 
 /* ---- events */
 
-/* Allocated; NULL: the event does not tell. */
+/* Returns the folder of saved outputs, allocated, or NULL if the event does not tell it. */
 static char *make_saved_in(struct ofs_span transcript)
 {
 	OFS_FREE char *path = ofs_span_text(transcript);
@@ -43,7 +46,10 @@ static char *make_saved_in(struct ofs_span transcript)
 	return ofs_format("%.*s/" SAVED_FOLDER, (int)(len - end), path);
 }
 
-/* Allocated; the project and the session are named as in the path of the transcript. */
+/*
+ * Returns the folder of commands' outputs, allocated. The transcript's path has the names of
+ * project and session.
+ */
 static char *make_tasks_folder(struct ofs_span transcript)
 {
 	OFS_FREE char *path = ofs_span_text(transcript);
@@ -65,7 +71,7 @@ static char *make_tasks_folder(struct ofs_span transcript)
 			  project);
 }
 
-/* An event without a name is a PostToolUse. */
+/* Events without a name are of the kind PostToolUse. */
 static enum ofs_hook_kind event_kind(struct ofs_span name)
 {
 	return !name.len || ofs_span_is(name, "PostToolUse") || ofs_span_is(name, FAILED_EVENT)
@@ -73,7 +79,7 @@ static enum ofs_hook_kind event_kind(struct ofs_span name)
 		       : OFS_HOOK_OTHER;
 }
 
-/* Of a tool that failed there is the text of the error alone. */
+/* Reads the event of a failed tool, whose only result is the text of the error. */
 static void read_failure(struct ofs_span root, struct ofs_hook_event *e)
 {
 	OFS_FREE char *error = ofs_span_text(ofs_span_member(root, "error"));
@@ -114,7 +120,7 @@ static int read_event(const char *text, size_t len, struct ofs_error *err,
 
 /* ---- texts */
 
-/* Appends the rest on a line of its own, whether it starts with a line break or not. */
+/* Appends the rest on a new line, whether or not it starts with a line break. */
 static int add_rest(struct ofs_spool *spool, const uint8_t *text, size_t len)
 {
 	int r = 0;
@@ -128,7 +134,7 @@ static int add_rest(struct ofs_spool *spool, const uint8_t *text, size_t len)
 	return r == 0 ? ofs_spool_append(spool, text, len) : r;
 }
 
-/* Takes in the file `path` and `rest`, what it does not have. */
+/* Reads the file `path`, and appends `rest`, which it lacks. */
 static int take_file(const char *folder, const char *path, const uint8_t *rest, size_t len,
 		     struct ofs_error *err, struct ofs_spool *spool)
 {
@@ -141,9 +147,9 @@ static int take_file(const char *folder, const char *path, const uint8_t *rest, 
 }
 
 /*
- * The whole of an output that Claude Code saved: named by a member of its own beside the streams of
- * a shell, or in a notice, which may as well be part of what a command printed. 1; 0: it was not
- * saved; or -errno.
+ * Reads the whole of an output that Claude Code saved. Its path is in a member beside the streams
+ * of a shell, or in a notice, which may just as well have been printed by a command. Returns 1, 0
+ * if the output was not saved, or -errno.
  */
 static int take_saved(const struct ofs_hook_event *e, const struct ofs_claude_output *o,
 		      struct ofs_error *err, struct ofs_spool *spool)
@@ -179,7 +185,7 @@ static int take_saved(const struct ofs_hook_event *e, const struct ofs_claude_ou
 	return 1;
 }
 
-/* The whole of an output that the model was shown in part. */
+/* Reads the whole output of a failed command, of which the model was shown only parts. */
 static int find_failure(const struct ofs_hook_event *e, struct ofs_error *err,
 			struct ofs_hook_text *ret)
 {
@@ -195,7 +201,7 @@ static int find_failure(const struct ofs_hook_event *e, struct ofs_error *err,
 	return r;
 }
 
-/* Claude Code takes a string from servers' tools alone; for its own it wants the tool's shape. */
+/* Claude Code accepts a string only from tools of MCP servers; its own need their own shape. */
 static int find_text(const struct ofs_hook_event *e, enum ofs_hook_form form, struct ofs_error *err,
 		     struct ofs_hook_text *ret)
 {
@@ -241,10 +247,11 @@ static void write_pointer(const struct ofs_hook_event *e, enum ofs_hook_form for
 
 /* ---- settings */
 
-/* A matcher of more than names and "|" is a regular expression. */
+/* As a matcher with characters other than those of names and "|", this is a regular expression. */
 static const struct ofs_agent_entry entries[] = {
 	{ "PostToolUse",
-	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$" },
+	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|"
+	  "mcp__.*)$" },
 	{ FAILED_EVENT, "Bash" },
 };
 

@@ -12,7 +12,7 @@ void ofs_claude_output_finish(struct ofs_claude_output *o)
 
 /* ---- reading */
 
-/* What is added begins on a line of its own. */
+/* Makes sure that what is appended next starts on a new line. */
 static void end_line(struct ofs_buf *text)
 {
 	if (text->len && text->data[text->len - 1] != '\n')
@@ -33,7 +33,7 @@ static void add_json(struct ofs_span value, struct ofs_buf *text)
 	ofs_buf_append(text, value.p, value.len);
 }
 
-/* JSON on one line, however the program that wrote it spread it. */
+/* Appends a value on one line, however it was formatted. */
 static void add_json_line(struct ofs_span value, struct ofs_buf *text)
 {
 	const char *p = value.p, *end = value.p + value.len;
@@ -57,8 +57,8 @@ static void add_json_line(struct ofs_span value, struct ofs_buf *text)
 }
 
 /*
- * A string as its text, other values as JSON, each on its own line; so are those of an array
- * `content` within an item, so that grep finds the hits of a search.
+ * Appends each item on its own line: a string as its text, other values as JSON. With `nested`, the
+ * same for each item of an array `content` in an item, so that grep finds the hits of a search.
  */
 static void add_each(struct ofs_span array, bool nested, struct ofs_buf *text)
 {
@@ -79,7 +79,7 @@ static void add_each(struct ofs_span array, bool nested, struct ofs_buf *text)
 	}
 }
 
-/* The text of a block; empty: it is another, as an image. */
+/* Returns the text of a block, or no value if it is of another kind, such as an image. */
 static struct ofs_span block_text(struct ofs_span block)
 {
 	struct ofs_span text = ofs_span_member(block, "text");
@@ -89,7 +89,7 @@ static struct ofs_span block_text(struct ofs_span block)
 	return text;
 }
 
-/* True if all blocks are texts. */
+/* Returns whether all blocks are texts. */
 static bool add_blocks(struct ofs_span array, struct ofs_buf *text)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
@@ -104,8 +104,8 @@ static bool add_blocks(struct ofs_span array, struct ofs_buf *text)
 }
 
 /*
- * As the client shows them: <cell id="x">source</cell id="x">, and the text of the outputs. True if
- * there are images, too.
+ * Appends cells in the form <cell id="x">source</cell id="x">, with the text of their outputs, as
+ * Claude Code shows them. Returns whether there are images.
  */
 static bool add_cells(struct ofs_span array, struct ofs_buf *text)
 {
@@ -151,7 +151,7 @@ static bool read_streams(struct ofs_span response, struct ofs_claude_output *o)
 	return true;
 }
 
-/* What is said in another way beside the blocks would be lost, so the whole is the text then. */
+/* A second form of the content would be lost, so then the whole response is the text. */
 static bool read_message(struct ofs_span response, struct ofs_claude_output *o)
 {
 	struct ofs_span beside = ofs_span_member(response, "structuredContent");
@@ -181,7 +181,7 @@ static enum ofs_claude_shape object_shape(struct ofs_span object)
 		return OFS_CLAUDE_TASK;
 	if (ofs_span_is_array(content))
 		return OFS_CLAUDE_MESSAGE;
-	/* A search that lists files has `filenames`, too, and then the content is empty. */
+	/* A search that lists files has `filenames` as well, and empty content. */
 	if (ofs_span_is_string(content) && content.len > strlen("\"\""))
 		return OFS_CLAUDE_CONTENT;
 	if (ofs_span_is_array(ofs_span_member(object, "filenames")))
@@ -276,7 +276,7 @@ static void add_span(struct ofs_span s, struct ofs_buf *out)
 	ofs_buf_append(out, s.p, s.len);
 }
 
-/* The text, and all blocks that are none. */
+/* Writes the text, and all blocks that are not texts. */
 static void write_blocks(struct ofs_span array, const char *text, struct ofs_buf *out)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
@@ -294,7 +294,7 @@ static void write_blocks(struct ofs_span array, const char *text, struct ofs_buf
 	ofs_buf_append_str(out, "]");
 }
 
-/* The images of all cells, as outputs of one. */
+/* Writes the images of all cells, as outputs of one cell. */
 static void write_images(struct ofs_span cells, struct ofs_buf *out)
 {
 	struct ofs_span_cursor c = ofs_span_elements(cells), outputs;
@@ -317,7 +317,7 @@ static void write_images(struct ofs_span cells, struct ofs_buf *out)
 	}
 }
 
-/* What the client leaves out of a cell: that it is code, and in Python. */
+/* Writes a notebook of one cell, whose type and language Claude Code does not show. */
 static void write_cell(struct ofs_span file, const char *text, struct ofs_buf *out)
 {
 	struct ofs_span path = ofs_span_member(file, "filePath");
@@ -335,7 +335,7 @@ static void write_cell(struct ofs_span file, const char *text, struct ofs_buf *o
 	ofs_buf_append_str(out, "]}]}}");
 }
 
-/* Where the text goes, and what stands around it there. */
+/* The member for the text, and what encloses the text in it. */
 static const struct {
 	const char *member;
 	const char *before, *after;
@@ -354,7 +354,7 @@ static void write_member(struct ofs_span response, enum ofs_claude_shape shape, 
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT, task = OFS_BUF_INIT;
 	struct ofs_member_edit edits[] = {
 		{ "content", NULL },
-		/* These would be shown in place of the text, or beside it. */
+		/* These would be shown instead of the text, or in addition to it. */
 		{ "stderr", "\"\"" },
 		{ "persistedOutputPath", NULL },
 		{ "persistedOutputSize", NULL },

@@ -25,7 +25,7 @@ static const char *find(const char *text, const char *end, const char *what)
 	return text ? memmem(text, (size_t)(end - text), what, strlen(what)) : NULL;
 }
 
-/* Ends of lines and blanks around a text are not part of it. */
+/* Removes white space around a text. */
 static void trim(const char **text, const char **end)
 {
 	while (*text < *end && is_blank(**text))
@@ -34,7 +34,7 @@ static void trim(const char **text, const char **end)
 		(*end)--;
 }
 
-/* A preview may quote the tag as well: the last one counts. */
+/* Finds the last end tag, because a preview may quote it, too. */
 static const char *find_end(const char *text, const char *end)
 {
 	const char *next, *last = NULL;
@@ -101,7 +101,7 @@ bool ofs_persisted_previews(const struct ofs_persisted *p, const struct ofs_spoo
 	       memcmp(start, p->preview, p->preview_len) == 0;
 }
 
-/* As much as there was to begin with: somebody may be adding to it. */
+/* Reads only the size found at first, as somebody may be appending. */
 static int take_bytes(int fd, uint64_t size, struct ofs_spool *spool)
 {
 	OFS_FREE char *chunk = malloc(PERSISTED_CHUNK);
@@ -120,7 +120,7 @@ static int take_bytes(int fd, uint64_t size, struct ofs_spool *spool)
 	return 0;
 }
 
-/* The folder is the user's own, by whatever links; what lies in it may be anybody's. */
+/* The folder is the user's own, whatever links lead there; its contents may be anybody's. */
 static int open_beneath(const char *folder, const char *path)
 {
 	OFS_FREE char *real = ofs_path_real(folder);
@@ -137,7 +137,7 @@ static int open_beneath(const char *folder, const char *path)
 		return dir;
 	if (fstat(dir, &st) < 0 || st.st_uid != geteuid())
 		return -EPERM;
-	/* A FIFO must not hold us up. */
+	/* O_NONBLOCK: opening a FIFO must not block. */
 	return ofs_io_open_beneath(dir, rest, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 }
 
@@ -163,10 +163,10 @@ int ofs_persisted_take(const char *folder, const char *path, struct ofs_error *e
 
 #define FAILURE_CUT "\n\n... ["
 #define FAILURE_CUT_END " characters truncated] ...\n\n"
-/* Lines of the client's own before the output, such as "Exit code 1"; and files that are tried. */
+/* Lines that Claude Code puts before the output, as "Exit code 1"; and files that are tried. */
 #define FAILURE_LINES 4
 #define FAILURE_FILES 8
-/* So much must be the same. */
+/* Bytes that must be equal. */
 #define FAILURE_SAME ((size_t)64)
 #define FAILURE_END ".output"
 
@@ -196,7 +196,7 @@ static int compare_age(const void *a, const void *b)
 				      : (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
 }
 
-/* The newest comes first. */
+/* Lists the outputs in a folder, the newest first. */
 static void list_saved(const char *folder, struct saved_list *ret)
 {
 	DIR *dir = opendir(folder);
@@ -218,7 +218,7 @@ static void list_saved(const char *folder, struct saved_list *ret)
 		qsort(ret->list, ret->n, sizeof(*ret->list), compare_age);
 }
 
-/* Whether the file begins with the text, or with what comes after a few of its lines. */
+/* Returns whether the file starts with the text, or with the text without its first few lines. */
 static bool begins_so(int fd, const char *text, size_t len)
 {
 	OFS_FREE char *start = ofs_alloc(len);
@@ -228,7 +228,7 @@ static bool begins_so(int fd, const char *text, size_t len)
 		const char *eol = memchr(text, '\n', len), *odd;
 		size_t same = len;
 
-		/* What was not UTF-8 is something else in the text. */
+		/* Bytes that were not UTF-8 were replaced in the text. */
 		odd = find(text, text + len, "\xef\xbf\xbd");
 		if (odd)
 			same = (size_t)(odd - text);

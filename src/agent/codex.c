@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Codex: its hooks follow Claude Code's, but a result is replaced by refusing it, with the reason in
- * its place; an event has no exit code, and of a long output what the model would have been shown.
+ * Codex: its hooks follow Claude Code's, but a result is replaced by refusing it, with the pointer
+ * as the reason. An event has no exit code, and of a long output only what the model would have
+ * seen.
  */
 #include "agent/text_event.h"
 #include "agent/tools.h"
@@ -40,7 +41,7 @@ const struct ofs_agent ofs_agent_codex = {
 	.read_event = read_event,
 	.find_text = find_text,
 	.write_pointer = write_pointer,
-	.todo = "Codex runs a hook once you trust it: start codex, and say /hooks.",
+	.todo = "Codex runs a hook only once you trust it: start codex and enter /hooks.",
 	.folder = ".codex",
 	.user_folder = ".codex",
 	.user_variable = "CODEX_HOME",

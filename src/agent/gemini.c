@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Gemini CLI: a result is replaced by denying it, with the reason in its place. */
+/* Gemini CLI: a result is replaced by denying it, with the pointer as the reason. */
 #include "agent/text_event.h"
 #include "agent/tools.h"
 
-/* What came from outside is marked for the model, and so must be what stands for it. */
+/* Text from outside is marked for the model, so the pointer to it must be marked, too. */
 #define UNTRUSTED "<untrusted_context>\n"
 #define UNTRUSTED_END "\n</untrusted_context>"
 
@@ -65,7 +65,8 @@ static void write_pointer(const struct ofs_hook_event *e, enum ofs_hook_form for
 static const struct ofs_agent_entry entries[] = {
 	{ "AfterTool",
 	  "^(run_shell_command|read_background_output|read_file|read_many_files|grep_search|"
-	  "search_file_content|glob|list_directory|web_fetch|google_web_search|invoke_agent|mcp_.*)$" },
+	  "search_file_content|glob|list_directory|web_fetch|google_web_search|invoke_agent|"
+	  "mcp_.*)$" },
 };
 
 extern const struct ofs_agent ofs_agent_gemini;
@@ -83,7 +84,7 @@ const struct ofs_agent ofs_agent_gemini = {
 	.write_pointer = write_pointer,
 	.allow = "in \"tools\", \"allowed\": [\"run_shell_command(offload slice)\", "
 		 "\"run_shell_command(offload show)\", \"run_shell_command(offload search)\"]",
-	.todo = "It uses them in a folder that it trusts.",
+	.todo = "Gemini CLI uses them only in a trusted folder.",
 	.folder = ".gemini",
 	.user_folder = ".gemini",
 	.file = "settings.json",

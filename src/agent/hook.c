@@ -24,7 +24,7 @@ void ofs_hook_text_finish(struct ofs_hook_text *t)
 	ofs_buf_finish(&t->inline_text);
 }
 
-/* Allocated: the task that what is stored belongs to; NULL: none. */
+/* Returns the task of what is stored, allocated, or NULL. */
 static char *make_task(const struct ofs_hook_event *e, const struct ofs_hook_options *options)
 {
 	char *task = NULL;
@@ -44,7 +44,7 @@ static bool is_long(const struct ofs_hook_event *e, const struct ofs_hook_option
 	return t->spool.size > (e->reads_file ? options->read_bytes : options->max_bytes);
 }
 
-/* 1: stored, with a pointer that is worth it; 0: not; or -errno. */
+/* Returns 1 if the content was stored and the pointer pays, 0 if it does not pay, or -errno. */
 static int offload(const struct ofs_hook_options *options, const struct ofs_deposit *deposit,
 		   const struct ofs_pointer *pointer, struct ofs_access *access,
 		   struct ofs_error *err, struct ofs_offloaded *ret)
@@ -67,20 +67,20 @@ bool ofs_hook_may_read_back(const struct ofs_hook_event *e)
 	return false;
 }
 
-/* A result that the agent must have itself, or has read back, stays up to a size. */
+/* Returns whether a result is short enough to stay if the agent needs it or has read it back. */
 static bool may_stay(const struct ofs_hook_text *t)
 {
 	return !t->saved_elsewhere && t->spool.size <= OFS_READBACK_MAX;
 }
 
-/* The tree must have been found. */
+/* Returns whether the result was read back. The tree must have been found. */
 static bool reads_back(const struct ofs_hook_event *e, const struct ofs_hook_text *t,
 		       const struct ofs_access *access)
 {
 	return may_stay(t) && !e->delegates && ofs_readback_call(e->input, access);
 }
 
-/* Some tell it themselves. */
+/* Adds a result that was read back to the ledger, unless the call did so itself. */
 static void tell_read_back(const struct ofs_agent *agent, const struct ofs_hook_event *e,
 			   const char *task, const struct ofs_hook_text *t,
 			   struct ofs_access *access)

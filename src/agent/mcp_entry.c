@@ -29,7 +29,7 @@ static const struct ofs_mcp_client clients[] = {
 		.variable = "CODEX_HOME",
 		.list = "mcp_servers",
 		.toml = true,
-		.todo = "Codex reads the settings of a project that it trusts.",
+		.todo = "Codex reads these settings only in a trusted project.",
 	},
 	{
 		.name = "opencode",
@@ -49,7 +49,7 @@ static const struct ofs_mcp_client clients[] = {
 		.file = ".gemini/settings.json",
 		.user_file = ".gemini/settings.json",
 		.list = "mcpServers",
-		.todo = "It uses them in a folder that it trusts.",
+		.todo = "Gemini CLI uses them only in a trusted folder.",
 	},
 	{
 		.name = "vscode",
@@ -60,7 +60,7 @@ static const struct ofs_mcp_client clients[] = {
 		.variable = "XDG_CONFIG_HOME",
 		.list = "servers",
 		.type = "stdio",
-		.todo = "VS Code asks whether the server is trusted when it starts it first.",
+		.todo = "VS Code asks whether to trust the server when it first starts it.",
 	},
 	{
 		.name = "cursor",
@@ -130,9 +130,9 @@ int ofs_mcp_entry_path(const struct ofs_mcp_client *client, bool user, struct of
 	return 0;
 }
 
-/* ---- what is ours */
+/* ---- recognizing our entry */
 
-/* A command that runs our server, by any path and with any options. */
+/* Returns whether a command runs our server, by any path and with any options. */
 static bool is_ours(const char *program, const char *first)
 {
 	const char *slash = program ? strrchr(program, '/') : NULL;
@@ -143,7 +143,8 @@ static bool is_ours(const char *program, const char *first)
 
 static int refuse_other(struct ofs_error *err)
 {
-	return ofs_error_set(err, EEXIST, "its server '" OFS_MCP_ENTRY "' is another program's");
+	return ofs_error_set(err, EEXIST,
+			     "its server '" OFS_MCP_ENTRY "' belongs to another program");
 }
 
 /* ---- JSON */
@@ -166,7 +167,7 @@ static bool entry_is_ours(const struct ofs_mcp_client *client, const json_t *ent
 		       json_string_value(json_array_get(args, client->one_list)));
 }
 
-/* Sets a member, which is consumed, unless it is so. True if it was not. */
+/* Sets a member, whose reference is taken. Returns whether its value changed. */
 static bool set_member(json_t *object, const char *name, json_t *value)
 {
 	if (json_equal(json_object_get(object, name), value)) {
@@ -177,7 +178,7 @@ static bool set_member(json_t *object, const char *name, json_t *value)
 	return true;
 }
 
-/* Members that are not about the command stay. */
+/* Sets the command; members that have nothing to do with it stay. */
 static bool set_entry(const struct ofs_mcp_client *client, json_t *entry, const char *const argv[])
 {
 	bool changed = client->type && set_member(entry, "type", json_string(client->type));
@@ -225,7 +226,7 @@ static int remove_json(const struct ofs_mcp_client *client, struct ofs_settings_
 	return 1;
 }
 
-/* Adds the entry to the text or, without `argv`, takes it out. */
+/* Adds the entry to the text, or removes it if `argv` is NULL. */
 static int edit_json(const struct ofs_mcp_client *client, const struct ofs_buf *text,
 		     const char *const argv[], struct ofs_error *err, struct ofs_buf *out)
 {
@@ -246,7 +247,7 @@ static int edit_json(const struct ofs_mcp_client *client, const struct ofs_buf *
 
 /* ---- TOML */
 
-/* A basic string has the escapes of JSON, but for those of the solidus, which is not written. */
+/* A TOML basic string has the escapes of JSON except for "\/", which is never written. */
 static void append_string(const char *word, struct ofs_buf *out)
 {
 	ofs_json_append_string(word, out);
@@ -274,7 +275,7 @@ static char *array_of(const char *const words[])
 	return ofs_buf_steal_str(&out);
 }
 
-/* The string that a value of TOML is, or its first element, allocated; NULL: it is no plain one. */
+/* Returns the first string of a TOML value (a string or array), allocated, or NULL if none. */
 static char *first_string(const char *value)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -292,7 +293,7 @@ static char *first_string(const char *value)
 	return *value ? ofs_buf_steal_str(&text) : NULL;
 }
 
-/* 1: there is a table of ours; 0: there is none; -EEXIST, -EINVAL. */
+/* Returns 1 if the table is ours, 0 if there is none, -EEXIST or -EINVAL. */
 static int look_for_table(const char *name, const struct ofs_buf *text, struct ofs_error *err)
 {
 	static const char *const keys[] = { "command", "args", "url" };
@@ -328,7 +329,7 @@ static int edit_toml(const struct ofs_mcp_client *client, const struct ofs_buf *
 	return ofs_toml_table_remove(p, text->len, name, err, out);
 }
 
-/* ---- both */
+/* ---- both formats */
 
 int ofs_mcp_entry_add(const struct ofs_mcp_client *client, const struct ofs_buf *text,
 		      const char *const argv[], struct ofs_error *err, struct ofs_buf *out)

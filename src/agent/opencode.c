@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* opencode: a plugin of a few lines that asks `offload hook opencode` after each tool. */
+/* opencode: a short plugin runs `offload hook opencode` after each tool. */
 #include "agent/text_event.h"
 #include "agent/tools.h"
 #include "context/json/literal.h"
@@ -89,7 +89,7 @@ static const char plugin_text[] =
 	"  },\n"
 	"})\n";
 
-/* Allocated: the text with the command as a string of JavaScript. */
+/* Returns the text of the plugin, allocated, with the command as a JavaScript string. */
 static char *plugin(const char *command)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf string = OFS_BUF_INIT, text = OFS_BUF_INIT;

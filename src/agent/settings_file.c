@@ -34,7 +34,7 @@ static bool hook_is_ours(json_t *hook, const struct ofs_agent *agent)
 	return command && ofs_settings_file_is_ours(command, agent);
 }
 
-/* The hook of ours in the list of an event; NULL: there is none. */
+/* Returns our hook in the list of an event, or NULL. */
 static json_t *find_hook(json_t *list, const struct ofs_agent *agent)
 {
 	json_t *group, *hook;
@@ -46,7 +46,7 @@ static json_t *find_hook(json_t *list, const struct ofs_agent *agent)
 	return NULL;
 }
 
-/* The member of that name, made where there is none; NULL: it is of another type. */
+/* Returns the member with that name, adding it if missing, or NULL if it has another type. */
 static json_t *member(json_t *object, const char *name, json_type type)
 {
 	json_t *value = json_object_get(object, name);
@@ -84,7 +84,7 @@ int ofs_settings_file_add(struct ofs_settings_file *s, const struct ofs_agent *a
 	return 1;
 }
 
-/* Removes our hooks from the list of an event, and the groups that are empty then. */
+/* Removes our hooks from the list of an event, and groups that become empty. */
 static bool remove_hooks(json_t *list, const struct ofs_agent *agent)
 {
 	bool found = false;
@@ -165,11 +165,11 @@ int ofs_settings_file_parse(const char *text, size_t len, struct ofs_error *err,
 		return ofs_error_set(err, EINVAL, "line %d: %s (it must be JSON without comments)",
 				     why.line, why.text);
 	if (!json_is_object(ret->json))
-		return ofs_error_set(err, EINVAL, "settings are a JSON object, this is none");
+		return ofs_error_set(err, EINVAL, "settings must be a JSON object");
 	return 0;
 }
 
-/* The indentation of the text's first member; `ret_len` is 0: all is on one line. */
+/* Returns the indentation of the text's first member. Sets *ret_len to 0 if all is on one line. */
 static const char *find_indentation(const struct ofs_buf *text, size_t *ret_len)
 {
 	const char *p = (const char *)text->data, *end, *start;
@@ -184,7 +184,7 @@ static const char *find_indentation(const struct ofs_buf *text, size_t *ret_len)
 		return "";
 	for (p = ++start; p < end && (*p == ' ' || *p == '\t'); p++)
 		++*ret_len;
-	/* "{\n}" */
+	/* As in "{\n}". */
 	if (!*ret_len && p < end && *p == '}')
 		*ret_len = 2;
 	return *ret_len && p == start ? "  " : start;
@@ -200,7 +200,7 @@ char *ofs_settings_file_format(const struct ofs_settings_file *s)
 	json = json_dumps(s->json, len ? JSON_INDENT(1) : 0);
 	if (!json)
 		ofs_out_of_memory();
-	/* No string holds a line break, so blanks at the start of a line are the indentation. */
+	/* No string contains a line break, so blanks at the start of a line are indentation. */
 	for (const char *p = json; *p;) {
 		size_t depth = p == json || p[-1] == '\n' ? strspn(p, " ") : 0, rest;
 
@@ -266,7 +266,7 @@ int ofs_settings_file_read(const char *path, struct ofs_error *err, struct ofs_s
 	return ofs_settings_file_parse((const char *)ret->text.data, ret->text.len, err, ret);
 }
 
-/* A person thinks for a while about an answer; others write meanwhile. */
+/* The file may change while a person considers the question. */
 static bool is_unchanged(const struct ofs_settings_file *s)
 {
 	struct stat st;
@@ -276,7 +276,7 @@ static bool is_unchanged(const struct ofs_settings_file *s)
 	       st.st_mtim.tv_nsec == s->st.st_mtim.tv_nsec;
 }
 
-/* Fills the temporary file. */
+/* Writes and syncs the temporary file, with the owner and mode of the old one. */
 static int fill_file(int fd, const struct ofs_settings_file *s)
 {
 	OFS_FREE char *text = s->whole ? ofs_strdup(s->whole) : ofs_settings_file_format(s);
@@ -331,7 +331,7 @@ int ofs_settings_file_delete(const struct ofs_settings_file *s, bool folder_too)
 		return -ESTALE;
 	if (unlink(s->path) < 0)
 		return -errno;
-	if (!folder_too || rmdir(folder) < 0) /* others have something in it */
+	if (!folder_too || rmdir(folder) < 0) /* it is not empty */
 		return sync_folder(folder);
 	return 0;
 }

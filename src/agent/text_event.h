@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What agents have in common whose results are texts. */
+/* Helpers for agents whose results are texts. */
 #pragma once
 
 #include "agent/tools.h"
 
-/* Reads an event; one of another name than `event` needs no answer. As of read_event(). */
+/*
+ * Reads an event as `read_event` of struct ofs_agent does. Events with a name other than `event`
+ * need no answer.
+ */
 int ofs_agent_read_text_event(const char *text, size_t len, const char *event,
 			      const struct ofs_agent_alias aliases[], size_t n,
 			      struct ofs_error *err, struct ofs_hook_event *ret);
 
-/* Takes a string, or a list of blocks that are texts. 1; 0: it is something else. */
+/* Takes the text of a string, or of a list of text blocks. Returns 1, or 0 for other values. */
 int ofs_agent_take_text(struct ofs_span value, struct ofs_hook_text *ret);
 
 /* Appends {"decision": DECISION, "reason": POINTER}. */

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 
-/* Part of a text: a header, a pair, or a line without either. Texts end with a NUL. */
+/* A part of a text: a header, a pair, or a line without either. Texts end with a NUL. */
 struct statement {
 	enum {
 		NOTHING,
@@ -12,14 +12,14 @@ struct statement {
 		PAIR
 	} kind;
 	const char *begin, *end; /* whole lines */
-	const char *value, *value_end; /* of a pair */
-	char *path; /* of a header; of a pair, with its table's before it: "a.b.c" */
-	char *key; /* of a pair: the last part of `path`, if it has one part without its table */
+	const char *value, *value_end; /* that of a pair */
+	char *path; /* of a header, or of a pair with its table: "a.b.c" */
+	char *key; /* of a pair: its key, unless that is dotted */
 };
 
 struct scan {
 	const char *text, *end, *at;
-	char *table; /* that pairs are in; "" */
+	char *table; /* the current table; "" before the first one */
 	struct statement now;
 	struct ofs_error *err;
 };
@@ -62,7 +62,7 @@ static bool has(const struct scan *s, const char *word)
 	return (size_t)(s->end - s->at) >= len && memcmp(s->at, word, len) == 0;
 }
 
-/* Goes behind a string. */
+/* Moves past a string. */
 static int skip_string(struct scan *s)
 {
 	const char *begin = s->at;
@@ -77,13 +77,13 @@ static int skip_string(struct scan *s)
 		} else if (*s->at == '\n' && !lines) {
 			break;
 		} else if (lines ? has(s, three) : *s->at == quote) {
-			/* Up to two quotes may stand before those that end it. */
+			/* Up to two quotes may precede the closing ones. */
 			for (s->at += lines ? 3 : 1; lines && s->at < s->end && *s->at == quote;)
 				s->at++;
 			return 0;
 		}
 	}
-	return wrong(s, begin, "a string has no end");
+	return wrong(s, begin, "a string is not closed");
 }
 
 static void skip_comment(struct scan *s)
@@ -93,7 +93,7 @@ static void skip_comment(struct scan *s)
 			s->at++;
 }
 
-/* Goes behind a value. */
+/* Moves past a value. */
 static int skip_value(struct scan *s)
 {
 	const char *begin = s->at;
@@ -116,19 +116,19 @@ static int skip_value(struct scan *s)
 		depth += c == '[' || c == '{';
 		if (c == ']' || c == '}') {
 			if (!depth)
-				return wrong(s, s->at, "a bracket ends nothing");
+				return wrong(s, s->at, "a bracket closes nothing");
 			depth--;
 		}
 		s->at++;
 	}
 	if (depth)
-		return wrong(s, begin, "a bracket has no end");
+		return wrong(s, begin, "a bracket is not closed");
 	while (s->at > begin && strchr(" \t", s->at[-1]))
 		s->at--;
 	return s->at > begin ? 0 : wrong(s, begin, "a value is missing");
 }
 
-/* Appends a dotted key to `path`, with quotes taken off simple strings. Its number of parts. */
+/* Appends a dotted key, without the quotes of simple strings. Returns its number of parts. */
 static int take_key(struct scan *s, struct ofs_buf *path)
 {
 	int parts = 0;
@@ -155,7 +155,7 @@ static int take_key(struct scan *s, struct ofs_buf *path)
 		}
 		if (path->len)
 			ofs_buf_append_str(path, ".");
-		/* A dot in a quoted part is no separator. */
+		/* A dot in a quoted part does not separate. */
 		for (; begin < end; begin++)
 			ofs_buf_append(path, *begin == '.' ? "\x1f" : begin, 1);
 		parts++;
@@ -208,7 +208,7 @@ static int take_pair(struct scan *s)
 	return 0;
 }
 
-/* The next statement: 1; 0: that was all; -EINVAL. */
+/* Reads the next statement. Returns 1, 0 at the end, or -EINVAL. */
 static int scan_next(struct scan *s)
 {
 	int r = 0;
@@ -233,7 +233,7 @@ static int scan_next(struct scan *s)
 	return 1;
 }
 
-/* The path is `name`, or lies below it. */
+/* Returns whether the path is `name` or below it. */
 static bool is_in(const char *path, const char *name)
 {
 	size_t len = strlen(name);
@@ -241,7 +241,7 @@ static bool is_in(const char *path, const char *name)
 	return path && strncmp(path, name, len) == 0 && (!path[len] || path[len] == '.');
 }
 
-/* A form in which the table, or one above it, cannot be edited. */
+/* Refuses forms in which the table, or one around it, cannot be edited. */
 static int check_form(struct scan *s, const char *name)
 {
 	const struct statement *t = &s->now;
@@ -252,13 +252,14 @@ static int check_form(struct scan *s, const char *name)
 	if (t->kind != PAIR)
 		return 0;
 	if (is_in(name, t->path))
-		return wrong(s, t->begin, "the table is on one line here, which is not edited");
+		return wrong(s, t->begin, "the table is inline here, which cannot be edited");
 	if (inside && !is_in(s->table, name))
-		return wrong(s, t->begin, "the table is in dotted keys here, which are not edited");
+		return wrong(s, t->begin,
+			     "the table is in dotted keys here, which cannot be edited");
 	return 0;
 }
 
-/* Reads to the next statement, and checks it. */
+/* Reads and checks the next statement. */
 static int next(struct scan *s, const char *name)
 {
 	int r = scan_next(s);
@@ -281,7 +282,7 @@ static void append_table(struct ofs_buf *out, const char *name, const struct ofs
 		append_pair(out, &pairs[i]);
 }
 
-/* Appends the statement with the value of `pair` in place of its own. True if that is another. */
+/* Appends the statement with the pair's value. Returns whether that is a new value. */
 static bool replace_value(struct ofs_buf *out, const struct statement *t,
 			  const struct ofs_toml_pair *pair)
 {
@@ -305,7 +306,7 @@ static const struct ofs_toml_pair *pair_of(const struct statement *t, const char
 	return NULL;
 }
 
-/* Bits of the pairs that the table has. */
+/* Sets a bit in *ret for each of the pairs that the table has. */
 static int find_pairs(const char *text, size_t len, const char *name,
 		      const struct ofs_toml_pair pairs[], size_t n, struct ofs_error *err,
 		      bool *ret_table, uint64_t *ret)
@@ -361,7 +362,7 @@ int ofs_toml_table_set(const char *text, size_t len, const char *name,
 	return changed || found != (UINT64_C(1) << n) - 1;
 }
 
-/* Appends what stood between the table and what follows it, but not a second blank line. */
+/* Appends the text between the table and the next one, but not a second blank line. */
 static void append_between(struct ofs_buf *out, const char *begin, const char *end)
 {
 	bool blank = !out->len || (out->len > 1 && out->data[out->len - 2] == '\n');
@@ -375,7 +376,7 @@ int ofs_toml_table_remove(const char *text, size_t len, const char *name, struct
 			  struct ofs_buf *out)
 {
 	OFS_CLEANUP(scan_finish) struct scan s = { 0 };
-	const char *between = NULL; /* the comments and blank lines that end the table */
+	const char *between = NULL; /* comments and blank lines at the end of the table */
 	bool found = false;
 	int r;
 
@@ -396,7 +397,7 @@ int ofs_toml_table_remove(const char *text, size_t len, const char *name, struct
 		return r;
 	if (between)
 		append_between(out, between, s.end);
-	/* The blank line that set it off. */
+	/* Remove the blank line before the table. */
 	if (found && out->len > 1 && out->data[out->len - 1] == '\n' &&
 	    out->data[out->len - 2] == '\n')
 		out->len--;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edits of one table in a TOML text; all else stays byte for byte. The text is read just so far as
- * tells where tables and values begin and end.
+ * Edits one table of a TOML text; the rest stays byte for byte. The text is parsed only as far as
+ * needed to find where tables and values start and end.
  */
 #pragma once
 
@@ -11,25 +11,28 @@
 
 struct ofs_toml_pair {
 	const char *key; /* bare */
-	const char *value; /* as TOML has it */
+	const char *value; /* in TOML syntax */
 };
 
 /*
- * Appends the text with the table `name` ("mcp_servers.offload", of bare keys) having these pairs:
- * other keys of it stay, and a missing table is added at the end. 1; 0: it had them all; -EINVAL:
- * the text is not TOML, or has the table in a form that is not edited, with the reason in `err`.
+ * Appends the text with these pairs set in the table `name` ("mcp_servers.offload", of bare keys).
+ * Its other keys stay; a missing table is added at the end. Returns 1; 0 if it had all pairs
+ * already; or -EINVAL with the reason in `err` if the text is not TOML, or the table has a form
+ * that cannot be edited.
  */
 int ofs_toml_table_set(const char *text, size_t len, const char *name,
 		       const struct ofs_toml_pair pairs[], size_t n, struct ofs_error *err,
 		       struct ofs_buf *out);
 
-/* Appends the text without the table and those in it. 1; 0: there is none; -EINVAL as above. */
+/*
+ * Appends the text without the table and its subtables. Returns 1, 0 if none, or -EINVAL as above.
+ */
 int ofs_toml_table_remove(const char *text, size_t len, const char *name, struct ofs_error *err,
 			  struct ofs_buf *out);
 
 /*
- * The value of a key of the table as it is written, allocated; NULL: there is none. 0 or -EINVAL as
- * above.
+ * Sets *ret to the value of a key of the table as it is written, allocated, or NULL if there is
+ * none. Returns 0, or -EINVAL as above.
  */
 int ofs_toml_table_get(const char *text, size_t len, const char *name, const char *key,
 		       struct ofs_error *err, char **ret);

@@ -48,7 +48,7 @@ bool ofs_agent_tool_is_mcp(const char *name)
 	return strncmp(name, MCP_PREFIX, strlen(MCP_PREFIX)) == 0;
 }
 
-/* Allocated: that of a server's tool is the server's name. */
+/* Returns the category, allocated. For a tool of an MCP server it is the server's name. */
 static char *make_category(const char *name, const struct ofs_agent_tool *tool)
 {
 	const char *server, *end;
@@ -59,7 +59,8 @@ static char *make_category(const char *name, const struct ofs_agent_tool *tool)
 		return ofs_strdup(OTHER_CATEGORY);
 	server = name + strlen(MCP_PREFIX);
 	end = strstr(server, "__");
-	return ofs_naming_label(server, end ? (size_t)(end - server) : strlen(server), MCP_CATEGORY);
+	return ofs_naming_label(server, end ? (size_t)(end - server) : strlen(server),
+				MCP_CATEGORY);
 }
 
 static char *make_title(const char *name, const struct ofs_agent_tool *tool, struct ofs_span input)
@@ -73,7 +74,7 @@ static char *make_title(const char *name, const struct ofs_agent_tool *tool, str
 	return tool->named ? ofs_format("%s %s", name, said) : ofs_steal(said);
 }
 
-/* Allocated; NULL: it is no string. A NUL, which would end it, becomes another character. */
+/* Returns the name, allocated, with any NUL in it replaced; NULL if it is not a string. */
 static char *read_name(struct ofs_span name)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

@@ -13,7 +13,7 @@
 
 struct ofs_context {
 	struct ofs_access *access;
-	struct ofs_access own; /* what that is, unless it is borrowed */
+	struct ofs_access own; /* used by `access`, unless that is borrowed */
 	struct ofs_settings settings;
 	char *place;
 };
@@ -67,7 +67,7 @@ void ofs_context_close(struct ofs_context *c)
 	free(c);
 }
 
-/* Hands the text over, with a NUL after it. */
+/* Hands the text over to the caller, with a NUL after it. */
 static void give(struct ofs_buf *text, char **ret, size_t *ret_len)
 {
 	*ret_len = text->len;

@@ -20,7 +20,7 @@
 /* ---- the table */
 
 enum section {
-	GENERAL, /* before the first one */
+	GENERAL, /* keys before the first section */
 	REDUCE,
 	COMPACT,
 	CONTEXT,
@@ -102,21 +102,21 @@ static int check_when(const char *text, struct ofs_error *must)
 		.at = TOOL_PLACE(member), .value = placeholder, .text = about            \
 	}
 
-/* An entry here is all that a key needs to be read, checked and have its default. */
+/* An entry is all that a key needs to be read, checked and given its default. */
 /* clang-format off */
 static const struct ofs_ini_key keys[] = {
 	COUNT(REDUCE, "max_bytes", BYTES, SIZE_LIMIT, 2048, max_bytes,
-		"Offload the output of a tool without a rule that is longer"),
+		"Offload longer output of a tool without a rule"),
 	COUNT(REDUCE, "max_lines", LINES, COUNT_MAX, 50, max_lines,
-		"Offload it when it has more lines"),
+		"Offload it if it has more lines"),
 	COUNT(REDUCE, "read_bytes", BYTES, SIZE_LIMIT, 1024, read_bytes,
-		"Offload what was read from a file when it is longer"),
+		"Offload longer text read from a file"),
 	COUNT(REDUCE, "list_items", ITEMS, COUNT_MAX, 10, list_items,
-		"Offload a list of files when it has more"),
+		"Offload a longer list of files"),
 	COUNT(REDUCE, "search_results", RESULTS, COUNT_MAX, 5, search_results,
-		"Offload what a search found when it is more; 0: always"),
+		"Offload search results if there are more; 0: always"),
 	COUNT(REDUCE, "shell_chars", CHARS, SIZE_LIMIT, 500, shell_chars,
-		"Offload the output of a command when it is longer"),
+		"Offload longer output of a command"),
 	COUNT(COMPACT, "keep", STEPS, COUNT_MAX, 3, keep,
 		"Steps that stay in full"),
 	COUNT(COMPACT, "steps", STEPS, COUNT_MAX, 5, steps,
@@ -124,39 +124,38 @@ static const struct ofs_ini_key keys[] = {
 	COUNT(COMPACT, "tokens", TOKENS, COUNT_MAX, 2000, tokens,
 		"Compact a history of more tokens"),
 	COUNT(COMPACT, "budget", TOKENS, COUNT_MAX, 500, budget,
-		"Size of the section of a prompt"),
+		"Size of a compacted history"),
 	COUNT(CONTEXT, "max_total_tokens", TOKENS, COUNT_MAX, 20000, max_total_tokens,
 		"Size of a whole prompt"),
 	COUNT(CONTEXT, "max_tool_message_tokens", TOKENS, COUNT_MAX, 0, max_tool_message_tokens,
 		"Size of one result; 0: a pointer wherever it pays"),
 	COUNT(CONTEXT, "group_token_threshold", TOKENS, COUNT_MAX, 0, group_token_threshold,
-		"What a summarizer gets at a time; 0: all at once"),
+		"Input of a summarizer at a time; 0: all at once"),
 	COUNT(CONTEXT, "snapshot_tokens", TOKENS, COUNT_MAX, 1500, snapshot_tokens,
 		"Size of a summary"),
 	{ .section = CONTEXT, .name = "summarizer", .type = OFS_INI_TEXT, .at = PLACE(summarizer),
 	  .user_only = true, .value = "CMD|endpoint",
-	  .text = "Who makes summaries, in place of the rules" },
+	  .text = "What makes summaries in place of the rules" },
 	{ .section = CONTEXT, .name = "summarizer_timeout",
 	  .number = { OFS_UNIT_S, 1, SUMMARIZER_MAX }, .preset = 60,
-	  .at = PLACE(summarizer_timeout_s), .text = "How long it may take" },
+	  .at = PLACE(summarizer_timeout_s), .text = "Time limit of the summarizer" },
 	{ .section = CONTEXT, .name = "ttl", .number = { OFS_UNIT_S, 1, TTL_MAX, "never" },
 	  .preset = TTL_PRESET, .at = PLACE(ttl),
-	  .text = "Lifetime unused of what hooks take out of a prompt" },
+	  .text = "Lifetime of output offloaded by hooks, since its last use" },
 	OF_TOOL("like", "TOOL", check_like, like,
-		"A tool whose rule it follows"),
+		"A tool whose rule applies"),
 	OF_TOOL("category", "CATEGORY", check_category, category,
-		"Of what is offloaded"),
+		"Category of offloaded output"),
 	OF_TOOL("observation", "TEXT", NULL, observation,
-		"Text of its steps"),
+		"Template of the observation"),
 	OF_TOOL("summary", "TEXT", NULL, summary,
-		"Text of their lines in a compacted history"),
+		"Template of the line in a compacted history"),
 	OF_TOOL("offload", "always|never|over SIZE", check_when, when,
-		"When its output is offloaded"),
+		"When output is offloaded"),
 };
 /* clang-format on */
 
-const struct ofs_ini_table ofs_settings_table = { sections, SECTIONS, keys,
-						OFS_ARRAY_SIZE(keys) };
+const struct ofs_ini_table ofs_settings_table = { sections, SECTIONS, keys, OFS_ARRAY_SIZE(keys) };
 
 /* ---- settings */
 
@@ -248,7 +247,7 @@ int ofs_settings_load(struct ofs_settings *s, const char *store, struct ofs_erro
 
 	if (r < 0)
 		return r;
-	/* Others report a store that cannot be used. */
+	/* A store that cannot be used is reported elsewhere. */
 	dir = ofs_trust_open_store(store, NULL);
 	if (dir < 0)
 		return 0;

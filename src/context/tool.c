@@ -16,7 +16,7 @@ static const char *const canonical[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_SHELL] = "system:shell",
 };
 
-/* Names that mean a rule wherever they stand; in lower case, without separators. */
+/* Names with the same meaning after any prefix; in lower case, without separators. */
 static const char *const sure[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_READ] =
 		"readfile readtextfile readmediafile readmultiplefiles readmanyfiles readfiles "
@@ -78,7 +78,7 @@ static const char *const sure[OFS_TOOL_COUNT] = {
 		"runpythoncode runcode codeinterpreter codeexecution codeexecute",
 };
 
-/* Names that mean a rule unless a prefix may give them another meaning. */
+/* Names with this meaning only alone or after neutral prefixes. */
 static const char *const bare[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_READ] = "read view open goto readresource",
 	[OFS_TOOL_WRITE] = "write create edit insert replace patch append save",
@@ -88,12 +88,12 @@ static const char *const bare[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_SHELL] = "run execute command cmd console python python3 jupyter system",
 };
 
-/* Prefixes of tools of any kind, or of those for files and shells. */
+/* Prefixes that do not change a name's meaning: of any tool, or of tools for files and shells. */
 static const char neutral[] =
 	"functions function tools tool defaultapi builtin default agent fs file "
 	"files filesystem system os shell terminal";
 
-/* Endings of names without a meaning. */
+/* Endings that carry no meaning. */
 static const char *const endings[] = { "tool", "action", "function", "observation" };
 
 static enum ofs_tool_rule find_rule(const char *const lists[OFS_TOOL_COUNT], const char *name,
@@ -106,7 +106,7 @@ static enum ofs_tool_rule find_rule(const char *const lists[OFS_TOOL_COUNT], con
 	return OFS_TOOL_OTHER;
 }
 
-/* Without a version at its end: "bash_20250124", "read_file_v2". */
+/* Returns the length without a version at the end, as in "bash_20250124" or "read_file_v2". */
 static size_t cut_version(const char *name, size_t len)
 {
 	size_t n = len;
@@ -129,7 +129,7 @@ static size_t cut_ending(const char *name, size_t len)
 	return len;
 }
 
-/* The rule for a name of `len` bytes; `alone`: no prefix that could change its meaning. */
+/* Returns the rule for a name of `len` bytes; `alone`: no prefix could change its meaning. */
 static enum ofs_tool_rule rule_of(const char *name, size_t len, bool alone)
 {
 	enum ofs_tool_rule rule = OFS_TOOL_OTHER;
@@ -147,7 +147,7 @@ static enum ofs_tool_rule rule_of(const char *name, size_t len, bool alone)
 	return rule;
 }
 
-/* The rest of the name after its first prefix and separator; NULL if it has none. */
+/* Returns the rest of the name after its first prefix, or NULL if it has none. */
 static const char *behind_prefix(const char *name)
 {
 	for (const char *p = name; *p; p++) {
@@ -166,7 +166,6 @@ const char *ofs_tool_own_name(const char *name)
 	return name;
 }
 
-/* The prefix does not change the meaning of the name. */
 static bool is_neutral(const char *prefix, size_t len)
 {
 	char folded[OFS_NAME_FOLDED_MAX];
@@ -204,7 +203,7 @@ enum ofs_tool_rule ofs_tool_by_name(const char *name)
 	return OFS_TOOL_OTHER;
 }
 
-/* Compares without regard to case and separators. */
+/* Compares two names, ignoring case and separators. */
 static bool is_same(const char *a, const char *b)
 {
 	while (true) {
@@ -219,7 +218,7 @@ static bool is_same(const char *a, const char *b)
 	}
 }
 
-/* The section of settings is for the tool itself, with or without its prefixes. */
+/* Returns whether a section of the settings names the tool, with or without its prefixes. */
 static bool is_about(const char *section, const char *tool)
 {
 	for (const char *rest = tool; rest; rest = behind_prefix(rest)) {

@@ -344,7 +344,7 @@ def the_answer_is_a_sentence(case):
         )["answer"]
         assert re.fullmatch(said, answer), answer
     answer = context.manage(chat, None, "--mode", "compress", "--keep", "0")["answer"]
-    assert re.fullmatch(r"\d messages summed up: \d+ -> \d+ tokens", answer), answer
+    assert re.fullmatch(r"\d messages summarized: \d+ -> \d+ tokens", answer), answer
 
 
 @test
@@ -469,7 +469,7 @@ def what_was_changed_or_removed_is_told(case, mounted):
             managed.encode(),
             *restore,
             code=1,
-            saying=f"ref {ref} does not have the content any more",
+            saying=f"the content of ref {ref} has changed since it was offloaded",
         )
         if not mounted:
             m.start()

@@ -234,7 +234,7 @@ Test(context_endpoint, something_else)
 Test(context_endpoint, empty_text)
 {
 	expect_failure(ask_once(OK "{\"choices\":[{\"message\":{\"content\":\" \"}}]}"), EBADMSG,
-		       "the endpoint gave no text");
+		       "the endpoint returned no text");
 }
 
 Test(context_endpoint, a_text_with_a_nul)

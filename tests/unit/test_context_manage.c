@@ -86,7 +86,7 @@ Test(context_manage, a_result_that_was_changed)
 	expect_reversible(OFS_MANAGE_COMPACT, list, NULL, SMALL_LIMIT, &managed, NULL);
 	damage_file();
 	cr_expect_eq(ask(OFS_MANAGE_RESTORE, managed, NULL, ""), -EILSEQ);
-	cr_expect(strstr(err.text, "does not have the content any more"), "%s", err.text);
+	cr_expect(strstr(err.text, "has changed since it was offloaded"), "%s", err.text);
 	/* The chat as it was can be managed all the same. */
 	free(managed);
 	managed = NULL;
@@ -108,7 +108,7 @@ Test(context_manage, messages_that_were_changed)
 	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, "", &managed, NULL);
 	damage_file();
 	cr_expect_eq(ask(OFS_MANAGE_RESTORE, managed, NULL, ""), -EILSEQ);
-	cr_expect(strstr(err.text, "does not have the messages"), "%s", err.text);
+	cr_expect(strstr(err.text, "does not contain the messages"), "%s", err.text);
 	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, "", NULL, NULL);
 }
 

@@ -52,7 +52,7 @@ Test(context_span, what_is_wrong_and_where)
 {
 	expect_refused("", "empty");
 	expect_refused(" \t\r\n", "empty");
-	expect_refused("[1,", "the end where a value should be at line 1, column 4");
+	expect_refused("[1,", "the text ends where a value should be at line 1, column 4");
 	expect_refused("[", "without an end at line 1, column 2");
 	expect_refused("{ ", "without an end at line 1, column 3");
 	expect_refused("[1", "no ',' or ']' after an element at line 1, column 3");
@@ -60,41 +60,41 @@ Test(context_span, what_is_wrong_and_where)
 	expect_refused("[}", "at line 1, column 2");
 	expect_refused("{]", "at line 1, column 2");
 	expect_refused("[1}", "no ',' or ']' after an element at line 1, column 3");
-	expect_refused("[1,]", "a value that is none at line 1, column 4");
-	expect_refused("[,1]", "a value that is none at line 1, column 2");
+	expect_refused("[1,]", "an invalid value at line 1, column 4");
+	expect_refused("[,1]", "an invalid value at line 1, column 2");
 	expect_refused("{\"a\":1,}",
 		       "no name where a member of an object should begin at line 1, column 8");
 	expect_refused("{\"a\":1", "no ',' or '}' after a member at line 1, column 7");
 	expect_refused("{\"a\":1]", "no ',' or '}' after a member at line 1, column 7");
 	expect_refused("{\"a\" 1}", "no ':' after the name of a member at line 1, column 6");
 	expect_refused("{\"a\"", "no ':' after the name of a member at line 1, column 5");
-	expect_refused("{\"a\":", "the end where a value should be at line 1, column 6");
-	expect_refused("{\"a\":}", "a value that is none at line 1, column 6");
+	expect_refused("{\"a\":", "the text ends where a value should be at line 1, column 6");
+	expect_refused("{\"a\":}", "an invalid value at line 1, column 6");
 	expect_refused("{a:1}",
 		       "no name where a member of an object should begin at line 1, column 2");
 	expect_refused("{1:1}", "no name where a member");
 	expect_refused("[1]\n\n  [2]", "more text after the value at line 3, column 3");
 	expect_refused("1 ,", "more text after the value");
-	expect_refused("]", "a value that is none at line 1, column 1");
+	expect_refused("]", "an invalid value at line 1, column 1");
 	expect_refused("[1]]", "more text after the value at line 1, column 4");
 	expect_refused("\xef\xbb\xbf[]", "line 1, column 1"); /* a byte order mark */
 }
 
 Test(context_span, wrong_scalars)
 {
-	expect_refused("nul", "a value that is none");
-	expect_refused("nulL", "a value that is none");
+	expect_refused("nul", "an invalid value");
+	expect_refused("nulL", "an invalid value");
 	expect_refused("nulll", "more text after the value at line 1, column 5");
 	expect_refused("[truefalse]", "no ',' or ']'");
-	expect_refused("True", "a value that is none");
-	expect_refused("NaN", "a value that is none");
-	expect_refused("Infinity", "a value that is none");
-	expect_refused("'a'", "a value that is none");
-	expect_refused("//x\n1", "a value that is none");
-	expect_refused("-", "a value that is none at line 1, column 1");
-	expect_refused("[-]", "a value that is none at line 1, column 2");
-	expect_refused("+1", "a value that is none");
-	expect_refused(".5", "a value that is none");
+	expect_refused("True", "an invalid value");
+	expect_refused("NaN", "an invalid value");
+	expect_refused("Infinity", "an invalid value");
+	expect_refused("'a'", "an invalid value");
+	expect_refused("//x\n1", "an invalid value");
+	expect_refused("-", "an invalid value at line 1, column 1");
+	expect_refused("[-]", "an invalid value at line 1, column 2");
+	expect_refused("+1", "an invalid value");
+	expect_refused(".5", "an invalid value");
 	expect_refused("01", "more text after the value at line 1, column 2");
 	expect_refused("-01", "more text after the value");
 	expect_refused("1.", "a number without digits after its point at line 1, column 3");
@@ -127,7 +127,7 @@ Test(context_span, wrong_strings)
 	expect_refused_bytes("\"a\0b\"", 5, "a control character in a string at line 1, column 3");
 	expect_refused_bytes("\"\\\0\"", 4, "an unknown escape");
 	expect_refused_bytes("1\0", 2, "more text after the value");
-	expect_refused_bytes("\0", 1, "a value that is none");
+	expect_refused_bytes("\0", 1, "an invalid value");
 }
 
 Test(context_span, strings_that_are_not_utf8)
@@ -156,7 +156,7 @@ Test(context_span, strings_that_are_not_utf8)
 		snprintf(text, sizeof(text), "\"%s", bad[i]);
 		expect_refused(text, "");
 	}
-	expect_refused("\xc3\xa4", "a value that is none");
+	expect_refused("\xc3\xa4", "an invalid value");
 	parsed_str(
 		"\"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80"
 		"\xf4\x8f\xbf\xbf\"");

@@ -203,8 +203,8 @@ Test(context_summarizer, signals)
 
 Test(context_summarizer, texts_that_are_none)
 {
-	expect_failure(run("true"), EBADMSG, "the summarizer 'true' gave no text");
-	expect_failure(run("printf ' \\n\\t'"), EBADMSG, "gave no text");
+	expect_failure(run("true"), EBADMSG, "the summarizer 'true' returned no text");
+	expect_failure(run("printf ' \\n\\t'"), EBADMSG, "returned no text");
 	expect_failure(run("printf 'a\\0b'"), EBADMSG, "a NUL");
 	expect_failure(run("printf 'a\\377b'"), EBADMSG, "not UTF-8");
 	expect_failure(run("printf 'a\\303'"), EBADMSG, "not UTF-8");

@@ -5,9 +5,9 @@
 #include "base/tokens.h"
 #include "codec/hash.h"
 
-/* About the cost of a picture: services count between 85 and 1,600 by its size. */
+/* The approximate cost of a picture: services count 85 to 1,600 tokens, depending on its size. */
 #define PICTURE_TOKENS 800
-/* A block of an unknown kind: longer data is no text. */
+/* Longer blocks of unknown kinds are data, not text. */
 #define BLOCK_TEXT_MAX 65536
 
 /* ---- tokens */
@@ -35,7 +35,7 @@ uint64_t ofs_span_tokens(struct ofs_span string)
 	return ofs_tokens_total(&t);
 }
 
-/* Of arguments: what a string says, or the text of an object. */
+/* Returns the tokens of arguments: a string, or the text of an object. */
 static uint64_t value_tokens(struct ofs_span value)
 {
 	if (ofs_span_is_string(value))
@@ -47,8 +47,8 @@ static uint64_t value_tokens(struct ofs_span value)
 
 struct reading {
 	struct ofs_chat *chat;
-	struct ofs_message *message; /* the one being read */
-	struct ofs_map by_id; /* checksum of a call's id -> its number + 1 */
+	struct ofs_message *message; /* the message being read */
+	struct ofs_map by_id; /* checksum of a call's id -> its index + 1 */
 };
 
 static uint64_t id_key(struct ofs_span id)
@@ -73,7 +73,7 @@ static void add_call(struct reading *r, struct ofs_span id, struct ofs_span name
 		ofs_map_put(&r->by_id, id_key(id), (void *)(uintptr_t)c->n_calls);
 }
 
-/* The call that has the id; without one the last that was made before. */
+/* Returns the index of the call with the id, or of the latest call if there is no id. */
 static size_t find_call(struct reading *r, struct ofs_span id)
 {
 	struct ofs_chat *c = r->chat;
@@ -85,7 +85,7 @@ static size_t find_call(struct reading *r, struct ofs_span id)
 	return number && same_text(c->calls[number - 1].id, id) ? number - 1 : SIZE_MAX;
 }
 
-/* Notes which messages belong together for it. */
+/* Notes that the call's message and the current one belong together. */
 static void pair(struct reading *r, size_t call)
 {
 	struct ofs_chat *c = r->chat;
@@ -108,7 +108,7 @@ static void add_result(struct reading *r, struct ofs_span text, size_t call, str
 	};
 }
 
-/* A block that is neither text nor a call nor a result. */
+/* Returns the tokens of a block that is neither text nor a call nor a result. */
 static uint64_t block_tokens(struct ofs_span block)
 {
 	struct ofs_span type = ofs_span_member(block, "type");
@@ -126,7 +126,7 @@ static struct ofs_span block_text(struct ofs_span block)
 	return ofs_span_is_string(text) ? text : (struct ofs_span){ 0 };
 }
 
-/* The result of a tool: a string, or blocks, of which those of text are strings. */
+/* Reads the result of a tool: a string, or blocks, some of which have text. */
 static void read_result(struct reading *r, struct ofs_span content, struct ofs_span id,
 			struct ofs_span name)
 {
@@ -187,7 +187,7 @@ static const char *const member_names[] = { "role",	    "type",	  "content",
 					    "tool_call_id", "call_id",	  "arguments",
 					    "output",	    "input",	  "action" };
 
-/* Tools that are no functions have `input` or `action` instead of `arguments`. */
+/* Tools that are not functions have `input` or `action` instead of `arguments`. */
 union members {
 	struct ofs_span all[OFS_ARRAY_SIZE(member_names)];
 	struct {
@@ -196,7 +196,7 @@ union members {
 	};
 };
 
-/* The string, if it has no escapes, ends with `with`. */
+/* Returns whether a string ends with `end`, which needs no escapes. */
 static bool ends_with(struct ofs_span s, const char *end)
 {
 	size_t n = strlen(end);
@@ -204,7 +204,7 @@ static bool ends_with(struct ofs_span s, const char *end)
 	return ofs_span_is_string(s) && s.len >= n + 2 && memcmp(s.p + s.len - 1 - n, end, n) == 0;
 }
 
-/* "function_call", "custom_tool_call", "local_shell_call", ... */
+/* Matches "function_call", "custom_tool_call", "local_shell_call", ... */
 static bool is_call(const union members *m)
 {
 	return ends_with(m->type, "_call");
@@ -230,7 +230,7 @@ static enum ofs_role role_of(const union members *m)
 		if (ofs_span_is(m->role, roles[i].name))
 			return roles[i].role;
 	}
-	/* An item. */
+	/* An item of OpenAI's responses. */
 	if (ends_with(m->type, "_call_output"))
 		return OFS_ROLE_TOOL;
 	return is_call(m) || is_reasoning(m) ? OFS_ROLE_ASSISTANT : OFS_ROLE_OTHER;
@@ -248,7 +248,7 @@ static void read_calls(struct reading *r, struct ofs_span calls)
 	struct ofs_span_cursor cursor = ofs_span_elements(calls);
 	struct ofs_span call;
 
-	r->message->tokens += ofs_span_tokens(calls); /* some write them as a text */
+	r->message->tokens += ofs_span_tokens(calls); /* some programs write them as a string */
 	while (ofs_span_next(&cursor, &call)) {
 		struct ofs_span function = ofs_span_member(call, "function");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A list of messages for a model, read in place. Three forms are known and may be mixed: OpenAI's
- * chat completions (role "tool", "tool_calls"), OpenAI's responses (items "function_call" and
+ * A list of messages for a model, read in place. It may mix three forms: OpenAI's chat completions
+ * (role "tool", "tool_calls"), OpenAI's responses (items "function_call" and
  * "function_call_output", and similar ones of other tools) and Anthropic's messages (blocks
  * "tool_use" and "tool_result"). Anything else is passed through.
  */
@@ -13,28 +13,28 @@ enum ofs_role {
 	OFS_ROLE_SYSTEM, /* or "developer" */
 	OFS_ROLE_USER,
 	OFS_ROLE_ASSISTANT,
-	OFS_ROLE_TOOL, /* the result of a call, in a message of its own */
+	OFS_ROLE_TOOL, /* a separate message with the result of a call */
 	OFS_ROLE_OTHER,
 };
 
-/* The cost of a message beside its text. */
+/* Tokens of a message in addition to its text. */
 #define OFS_MESSAGE_TOKENS 4
 
 struct ofs_message {
 	struct ofs_span whole;
 	uint64_t tokens;
 	enum ofs_role role;
-	/* It holds results of earlier calls, from which it must not be separated. */
+	/* It has results of earlier calls, from which it must not be separated. */
 	bool answers;
-	/* It has content other than results of calls. */
+	/* It has content other than results. */
 	bool speaks;
-	/* A model's reasoning, which must not be separated from what follows it. */
+	/* It is reasoning, which must not be separated from the message after it. */
 	bool leads;
-	size_t asked; /* first message whose call it answers; else its own number */
-	size_t answered; /* last message that answers its calls; else its own number */
+	size_t asked; /* index of the first message whose call it answers; else its own */
+	size_t answered; /* index of the last message that answers its calls; else its own */
 };
 
-/* A call of a tool; members that the chat does not give are nothing. */
+/* A tool call. Members that the chat lacks have no value. */
 struct ofs_chat_call {
 	struct ofs_span id; /* a string */
 	struct ofs_span name; /* a string */
@@ -42,20 +42,20 @@ struct ofs_chat_call {
 	size_t message;
 };
 
-/* A text in the result of a tool: a string that may be replaced. A result may have several. */
+/* A replaceable string in the result of a tool. A result may have several. */
 struct ofs_chat_result {
 	struct ofs_span text;
-	struct ofs_span name; /* a string: of the tool, where the result itself says it */
+	struct ofs_span name; /* the tool's, a string, if the result itself has it */
 	size_t message;
-	size_t call; /* in `calls`; SIZE_MAX: not known */
+	size_t call; /* index in `calls`; SIZE_MAX: unknown */
 	uint64_t tokens;
 };
 
 struct ofs_chat {
 	struct ofs_span list;
-	struct ofs_span system; /* Anthropic's, beside the list: a string or blocks; or nothing */
+	struct ofs_span system; /* Anthropic's, beside the list: a string or blocks; or no value */
 	uint64_t system_tokens;
-	bool anthropic; /* the system's text has no place in the list */
+	bool anthropic; /* the system prompt does not belong in the list */
 	struct ofs_message *messages;
 	size_t n, cap;
 	struct ofs_chat_call *calls;
@@ -65,25 +65,25 @@ struct ofs_chat {
 };
 
 /*
- * Reads a list and the `system` prompt beside it (may be nothing). The text is borrowed and must
- * not move. -EINVAL with the reason in `err` if the list is not an array of objects.
+ * Reads a list and the `system` prompt beside it (may be no value). The text is borrowed, and must
+ * not move. Returns -EINVAL with the reason in `err` if the list is not an array of objects.
  */
 int ofs_chat_read(struct ofs_span list, struct ofs_span system, struct ofs_error *err,
 		  struct ofs_chat *ret);
 void ofs_chat_finish(struct ofs_chat *c);
 
-/* Tokens of all messages and the system prompt beside them. */
+/* Returns the tokens of all messages and of the system prompt beside them. */
 uint64_t ofs_chat_tokens(const struct ofs_chat *c);
 
 /*
- * Calls fn(arg, string) for each text of a message: its content and blocks of text, but not results
- * and calls. A nonzero return stops it and is returned.
+ * Calls fn(arg, string) for each text of a message: its content or blocks of text, but no results
+ * and calls. A nonzero return value ends this, and is returned.
  */
 int ofs_message_texts(const struct ofs_message *m, int (*fn)(void *arg, struct ofs_span string),
 		      void *arg);
 
-/* The last string of the text of a message, to which more can be added; or nothing. */
+/* Returns the last string of a content, to which text can be appended, or no value. */
 struct ofs_span ofs_content_last_text(struct ofs_span content);
 
-/* Estimated tokens of the decoded string. */
+/* Returns the estimated tokens of the decoded string; 0 for other values. */
 uint64_t ofs_span_tokens(struct ofs_span string);

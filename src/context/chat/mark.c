@@ -10,12 +10,12 @@
 #define CLOSING "(detailed result is stored in "
 #define REF_MIN 6
 
-/* The parts of a pointer that can be undone. */
+/* The parts of a reversible pointer. */
 struct parts {
 	const char *text;
 	size_t len;
-	size_t title; /* length of the first part, up to the code's end */
-	size_t closing; /* where the closing line begins */
+	size_t title; /* length of the first part, including the code */
+	size_t closing; /* where the closing line starts */
 	struct ofs_mark mark;
 };
 
@@ -29,7 +29,7 @@ bool ofs_mark_may_be(const void *text, size_t len)
 	return begins(text, len, BEGIN);
 }
 
-/* The last place of `word` in a text; SIZE_MAX: nowhere. */
+/* Returns the last position of `word` in a text, or SIZE_MAX. */
 static size_t find_last(const char *text, size_t len, const char *word)
 {
 	const char *last = NULL;
@@ -40,7 +40,7 @@ static size_t find_last(const char *text, size_t len, const char *word)
 	return last ? (size_t)(last - text) : SIZE_MAX;
 }
 
-/* "k3f9x2, ja-9f86d081-k2m4x9)" */
+/* Reads "k3f9x2, ja-9f86d081-k2m4x9)". */
 static bool parse_ref(const char *p, size_t len, struct ofs_mark *mark)
 {
 	char text[OFS_MARK_REF_MAX + OFS_MARK_CODE_MAX + 4], style[OFS_LITERAL_NAME_MAX];
@@ -58,7 +58,7 @@ static bool parse_ref(const char *p, size_t len, struct ofs_mark *mark)
 	return mark->raw || ofs_literal_style_parse(style, &mark->style);
 }
 
-/* The closing line names the same ref. */
+/* Returns whether the closing line has the same ref. */
 static bool check_closing(const struct parts *p)
 {
 	const char *path = p->text + p->closing + strlen(CLOSING), *end = p->text + p->len - 1;
@@ -81,7 +81,7 @@ static bool take_apart(const char *text, size_t len, struct parts *ret)
 	if (p.closing == SIZE_MAX || !p.closing)
 		return false;
 	eol = memchr(text, '\n', p.closing);
-	line = eol ? (size_t)(eol - text) : p.closing - 1; /* or all of it is one line */
+	line = eol ? (size_t)(eol - text) : p.closing - 1; /* or the pointer is a single line */
 	ref = find_last(text, line, REF);
 	if (ref == SIZE_MAX ||
 	    !parse_ref(text + ref + strlen(REF), line - ref - strlen(REF), &p.mark))
@@ -110,7 +110,7 @@ void ofs_mark_sign(const char *key, const void *said, size_t len, char ret[OFS_M
 
 	if (ofs_hmac(key, strlen(key), said, len, mac) < 0)
 		abort(); /* libcrypto is broken */
-	for (int i = 0; i < OFS_MARK_TAG; i++) /* a little uneven, which does no harm */
+	for (int i = 0; i < OFS_MARK_TAG; i++) /* slightly uneven, which does no harm */
 		ret[i] = digits[mac[i] % (sizeof(digits) - 1)];
 	ret[OFS_MARK_TAG] = '\0';
 }

@@ -10,7 +10,7 @@
 
 struct readback {
 	const struct ofs_access *access;
-	bool in_tree; /* the current directory is, where a path need not name it */
+	bool in_tree; /* the current directory is in the tree, so paths need not name it */
 };
 
 static bool is_one_of(const char *word, const char *const list[], size_t n)
@@ -23,7 +23,7 @@ static bool is_one_of(const char *word, const char *const list[], size_t n)
 
 /* ---- paths */
 
-/* The part of `path` in the tree that `name` stands for; NULL: it leads elsewhere. */
+/* Returns the rest of `path` after the directory `name`, or NULL if it leads elsewhere. */
 static const char *below(const char *path, const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
@@ -31,7 +31,7 @@ static const char *below(const char *path, const char *name)
 	return len && strncmp(path, name, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
 }
 
-/* The same wherever the path goes through a workspace's mount. */
+/* Returns the rest of `path` after the mount of a workspace anywhere in it, or NULL. */
 static const char *below_any_mount(const char *path)
 {
 	const char *rest = below(path, OFS_WORKSPACE_MOUNT);
@@ -41,7 +41,9 @@ static const char *below_any_mount(const char *path)
 	return rest;
 }
 
-/* A file of the tree, by its whole path: all of them lie in a directory of it, as refs/k3f9x2. */
+/*
+ * Returns whether a full path leads to a file of the tree, which is in a directory (refs/k3f9x2).
+ */
 static bool is_named(const struct readback *b, const char *path)
 {
 	const char *const names[] = { "$OFFLOAD_DIR", "${OFFLOAD_DIR}", b->access->mount,
@@ -57,7 +59,7 @@ static bool is_named(const struct readback *b, const char *path)
 	return slash && slash != rest && slash[1];
 }
 
-/* The same for a word of a command. */
+/* Returns whether a word of a command names a file of the tree. */
 static bool is_file(const struct readback *b, const char *word)
 {
 	return is_named(b, word) || (b->in_tree && *word && *word != '/' && *word != '-');
@@ -79,7 +81,7 @@ static bool is_operator(char c)
 	return c && strchr("|&;()<>\n", c);
 }
 
-/* Takes a word without its quotes. */
+/* Reads a word, without its quotes. */
 static const char *take_word(const char *p, struct ofs_buf *word)
 {
 	char quote = '\0';
@@ -119,13 +121,13 @@ static enum token take_token(const char **line, struct ofs_buf *word)
 	return token;
 }
 
-/* What is known of a command of a line, by the words that were taken. */
+/* What the words read so far tell about one command of a line. */
 struct simple {
 	size_t words;
 	bool reader; /* it prints what it reads */
-	bool ours; /* "offload" */
-	bool moves; /* "cd" */
-	bool reads; /* and it reads a file of the tree */
+	bool ours; /* it is "offload" */
+	bool moves; /* it is "cd" */
+	bool reads; /* it reads a file of the tree */
 };
 
 static void add_word(const struct readback *b, const char *word, struct simple *s)
@@ -147,7 +149,7 @@ static void add_word(const struct readback *b, const char *word, struct simple *
 	s->words++;
 }
 
-/* Whether each pipeline begins with a command that reads a file of the tree. */
+/* Returns whether each pipeline starts with a command that reads a file of the tree. */
 static bool line_reads(const struct readback *b, const char *line)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf word = OFS_BUF_INIT;
@@ -202,7 +204,7 @@ static bool value_reads(const struct readback *b, struct ofs_span value)
 	return false;
 }
 
-/* An argument of memory_fetch: a ref, or a path in the tree. Other programs' ids look otherwise. */
+/* Returns whether this is an argument of memory_fetch: a ref, or a path in the tree. */
 static bool is_memory_id(struct ofs_span value)
 {
 	static const char *const tops[] = { "cache/",	"tasks/", "persistent/",

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of tools that read back what was offloaded. */
+/* Recognizes tool calls that read back offloaded content. */
 #pragma once
 
 #include "client/access.h"
 #include "context/json/span.h"
 
 /*
- * A result of such a call stays in the prompt up to this size, which is what a slice may have;
- * beyond it, it is offloaded as any other.
+ * The longest result of such a call that stays in the prompt, in bytes; it is the limit of a slice.
+ * Longer results are offloaded like any other.
  */
 #define OFS_READBACK_MAX ((uint64_t)64 << 10)
 
 /*
- * True if the arguments of a call, an object or a string, read a file of the tree (which must have
- * been found): they name it as a path, or have a command line that reads nothing else, with cat or
- * the like, "offload slice" or "offload show", or they are those of memory_fetch. To name the tree in another way is not enough.
+ * Returns whether a call reads a file of the tree, judged by its arguments (an object or a string).
+ * They must name the file as a path, contain a command line that reads nothing else (by cat or the
+ * like, "offload slice" or "offload show"), or be those of memory_fetch. Merely mentioning the tree
+ * is not enough. The tree must have been found.
  */
 bool ofs_readback_call(struct ofs_span args, const struct ofs_access *access);
 
-/* True if it is "offload slice" or memory_fetch, which add to the ledger themselves. */
+/* Returns whether it is "offload slice" or memory_fetch, which add to the ledger themselves. */
 bool ofs_readback_tells(struct ofs_span args);

@@ -74,7 +74,7 @@ size_t ofs_args_count(struct ofs_span container)
 
 	while (ofs_span_next(&c, &value))
 		n++;
-	return ofs_span_is_object(container) ? n / 2 : n; /* names are values, too */
+	return ofs_span_is_object(container) ? n / 2 : n; /* the iteration counts names as well */
 }
 
 /* ---- text */

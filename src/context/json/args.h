@@ -1,53 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What calls and results of tools are read with: members under the names that harnesses give them,
- * and the lines of texts that are no C strings.
+ * Helpers for reading calls and results of tools: members under any of the names that harnesses
+ * give them, and lines of texts that are not NUL-terminated.
  */
 #pragma once
 
 #include "context/json/span.h"
 
-/* Longer names, without their separators, are of nothing known. */
+/* No known name is longer than this without its separators. */
 #define OFS_NAME_FOLDED_MAX 64
 
-/* The name in lower case, without separators; 0: it is too long, or has nothing else. */
+/*
+ * Writes the letters and digits of a name in lower case. Returns their number, 0 if there are none
+ * or too many.
+ */
 size_t ofs_name_fold(const char *name, size_t len, char ret[OFS_NAME_FOLDED_MAX]);
 
 /*
- * The position of a folded name among the names, which are separated by blanks, from 1; 0 if it is
- * none of them. NULL is no names.
+ * Returns the position, from 1, of a folded name in a list of names separated by blanks, or 0 if it
+ * is not there. NULL is an empty list.
  */
 size_t ofs_name_index(const char *folded, size_t len, const char *names);
 
 /*
- * The value of the member with one of the names, or nothing; null is no value. The names are in
- * lower case without separators, separated by blanks, and earlier ones take precedence; members
- * match whatever their case and separators.
+ * Returns the value of the member with one of the names, or no value; a null does not count.
+ * `names` are folded, separated by blanks, and the earliest takes precedence. Case and separators
+ * of the member's name are ignored.
  */
 struct ofs_span ofs_args_find(struct ofs_span args, const char *names);
 
-/* The position of a member's name among the names, from 1; 0 if it is none of them. */
+/* Returns the position, from 1, of a member's name in `names`, or 0 if it is not there. */
 size_t ofs_args_index(struct ofs_span name, const char *names);
 
-/* Appends the decoded string, or another value as it is written. */
+/* Appends the decoded string, or any other value as it stands in the text. */
 void ofs_args_text(struct ofs_span value, struct ofs_buf *out);
 
-/* The number of elements or members. */
+/* Returns the number of elements or members. */
 size_t ofs_args_count(struct ofs_span container);
 
 /* ---- text */
 
-/* `text` starts with the word, in whatever case. */
+/* Returns whether `text` starts with `word`, ignoring case. */
 bool ofs_scan_begins(const char *text, size_t len, const char *word);
 
-/* The length without white space at the end. */
+/* Returns the length without trailing white space. */
 size_t ofs_scan_trim(const char *text, size_t len);
 
-/* The next line from *p, without its end; *p moves past it. False if there is none. */
+/* Reads the line at *p without its line end, and moves *p past it. False at the end of the text. */
 bool ofs_scan_line(const char **p, const char *end, const char **ret, size_t *ret_len);
 
-/* The last line that is not blank; empty when all are. */
+/* Finds the last line that is not blank; empty if there is none. */
 void ofs_scan_last_line(const char *text, size_t len, const char **ret, size_t *ret_len);
 
-/* The number of lines, as sed counts them. */
+/* Counts lines; a last line without a newline counts. */
 size_t ofs_scan_lines(const char *text, size_t len);

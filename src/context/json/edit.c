@@ -39,7 +39,7 @@ void ofs_edits_sort(struct ofs_edits *e)
 		qsort(e->list, e->n, sizeof(*e->list), by_place);
 }
 
-/* The first edit at or after a place. */
+/* Returns the index of the first edit at or after a position. */
 static size_t find(const struct ofs_edits *e, const char *at)
 {
 	return OFS_BISECT(i, e->n, e->list[i].at < at);

@@ -34,14 +34,14 @@ bool ofs_literal_style_parse(const char *name, struct ofs_literal_style *ret)
 	for (const char *p = name + 1; *p; p++)
 		flags[strchr(letters, *p) - letters] = true;
 	memcpy(ret, flags, sizeof(flags));
-	/* Each letter once, in their order. */
+	/* Accept each letter once and in order only. */
 	ofs_literal_style_name(ret, again);
 	return strcmp(name, again) == 0;
 }
 
 /* ---- writing */
 
-/* The code point of a sequence of `n` bytes. */
+/* Returns the code point of a sequence of `n` bytes. */
 static uint32_t code_of(const unsigned char *p, int n)
 {
 	uint32_t code = n > 1 ? p[0] & 0xffu >> (n + 1) : p[0];
@@ -51,7 +51,7 @@ static uint32_t code_of(const unsigned char *p, int n)
 	return code;
 }
 
-/* Half of a surrogate pair alone, in three bytes. */
+/* Half of a surrogate pair alone, encoded in three bytes. */
 static bool is_half(const unsigned char *p, size_t len)
 {
 	return len >= 3 && p[0] == 0xed && (p[1] & 0xe0) == 0xa0 && (p[2] & 0xc0) == 0x80;
@@ -68,7 +68,7 @@ static size_t write_unit(const struct ofs_literal_style *s, uint32_t unit, char 
 	return 6;
 }
 
-/* The letter after the backslash of a short escape, or 0. */
+/* Returns the letter after the backslash of a short escape, or 0 if there is none. */
 static char short_escape(const struct ofs_literal_style *s, unsigned char c)
 {
 	static const char escapes[256] = {
@@ -91,10 +91,10 @@ static bool is_escaped(const struct ofs_literal_style *s, uint32_t code)
 /* U+FFFD */
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* The most that one character becomes: a surrogate pair. */
+/* The longest form of one character: a surrogate pair. */
 #define CHARACTER_MAX 12
 
-/* Writes the character at p; `ret_used` are its bytes there. */
+/* Writes the character at p to `out`. Returns the length written; *ret_used is that read. */
 static size_t write_character(const struct ofs_literal_style *s, const unsigned char *p, size_t len,
 			      char *out, size_t *ret_used)
 {
@@ -106,7 +106,7 @@ static size_t write_character(const struct ofs_literal_style *s, const unsigned 
 		*ret_used = 3;
 		return write_unit(s, code_of(p, 3), out);
 	}
-	if (n <= 0) { /* a file's name may have such bytes, JSON may not */
+	if (n <= 0) { /* file names may contain such bytes, JSON may not */
 		*ret_used = 1;
 		memcpy(out, REPLACEMENT, strlen(REPLACEMENT));
 		return strlen(REPLACEMENT);
@@ -129,7 +129,7 @@ static size_t write_character(const struct ofs_literal_style *s, const unsigned 
 	return 6 + write_unit(s, 0xdc00 + (code & 0x3ff), out + 6);
 }
 
-/* A bit for each byte that some style does not write as it is. */
+/* A bit for each byte that not every style writes unchanged. */
 #define BIT(c) (UINT64_C(1) << ((c)&63))
 static const uint64_t special[4] = {
 	UINT32_MAX | BIT('"') | BIT('/') | BIT('<') | BIT('>') | BIT('&'),
@@ -138,7 +138,7 @@ static const uint64_t special[4] = {
 	UINT64_MAX,
 };
 
-/* Bytes at the start of `p` that every style writes as they are. */
+/* Returns the number of bytes at the start of `p` that every style writes unchanged. */
 static size_t plain_run(const unsigned char *p, size_t len)
 {
 	size_t n = 0;
@@ -173,7 +173,7 @@ void ofs_literal_encode(const struct ofs_literal_style *style, const void *text,
 
 /* ---- finding */
 
-/* Takes from one character and its form in a string what they tell of the style. */
+/* Updates the style by one character and its form in a string. */
 static void learn(const unsigned char *p, size_t len, const char *form, struct ofs_literal_style *s)
 {
 	uint32_t code = code_of(p, OFS_MAX(ofs_text_utf8(p, len), 1));
@@ -196,13 +196,13 @@ static void learn(const unsigned char *p, size_t len, const char *form, struct o
 	else if (code == 0x2028 || code == 0x2029) {
 		s->separators = escaped;
 		s->ascii = s->ascii && escaped;
-	} else if (code >= 0x80 && !is_half(p, len)) /* half a pair has no other form */
+	} else if (code >= 0x80 && !is_half(p, len)) /* half a pair has only this form */
 		s->ascii = escaped;
 }
 
 /*
- * Goes through the text and the string side by side. False where the style gives other bytes; with
- * `learning` the style first takes what each character tells.
+ * Walks the text and the string in parallel. Returns false where the style yields other bytes. With
+ * `learning` the style is first updated by each character.
  */
 static bool compare(struct ofs_literal_style *s, const unsigned char *p, size_t len,
 		    struct ofs_span string, bool learning)
@@ -234,7 +234,7 @@ bool ofs_literal_style_find(struct ofs_span string, const void *text, size_t len
 {
 	struct ofs_literal_style s = *ret;
 
-	/* Most often it is written as the one before. */
+	/* Most strings have the style of the previous one. */
 	if (compare(&s, text, len, string, false))
 		return true;
 	if (!compare(&s, text, len, string, true) || !compare(&s, text, len, string, false))

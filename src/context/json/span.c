@@ -15,7 +15,7 @@ static const char *skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* The number of the four hex digits at p; -1 if they are missing. */
+/* Returns the number that the four hex digits at p stand for, or -1 if they are not all there. */
 static int read_hex(const char *p, const char *end)
 {
 	int code = 0;
@@ -33,9 +33,8 @@ static int read_hex(const char *p, const char *end)
 	return code;
 }
 
-/* ---- checking: completely, so that the rest can walk without checks */
+/* ---- checking: complete, so that walking needs no checks */
 
-/* A text being checked. */
 struct checking {
 	const char *text;
 	const char *p;
@@ -56,11 +55,11 @@ static int fail(const struct checking *c, const char *at, const char *what)
 			     line, (size_t)(at - start) + 1);
 }
 
-/* A bit for each byte of a string that needs a look: '"', '\\', controls and what is not ASCII. */
+/* A bit for each byte that cannot be skipped in a string: '"', '\\', controls and non-ASCII. */
 #define BIT(c) (UINT64_C(1) << ((c)&63))
 static const uint64_t special[4] = { UINT32_MAX | BIT('"'), BIT('\\'), UINT64_MAX, UINT64_MAX };
 
-/* What starts with a special byte: an escape, or a character. */
+/* Checks the escape or the character that starts with a special byte. */
 static int check_special(struct checking *c)
 {
 	const char *escaped = c->p + 1;
@@ -127,7 +126,7 @@ static int check_number(struct checking *c)
 	if (peek(c) == '0')
 		c->p++;
 	else if (!take_digits(c))
-		return fail(c, start, "a value that is none");
+		return fail(c, start, "an invalid value");
 	if (peek(c) == '.') {
 		c->p++;
 		if (!take_digits(c))
@@ -147,7 +146,7 @@ static int check_scalar(struct checking *c)
 	static const char *const words[] = { "true", "false", "null" };
 
 	if (c->p == c->end)
-		return fail(c, c->p, "the end where a value should be");
+		return fail(c, c->p, "the text ends where a value should be");
 	if (*c->p == '"')
 		return check_string(c);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
@@ -161,7 +160,7 @@ static int check_scalar(struct checking *c)
 	return check_number(c);
 }
 
-/* The name of a member and what separates it from the value. */
+/* Checks the name of a member, and skips the colon after it. */
 static int check_name(struct checking *c)
 {
 	int r = peek(c) == '"' ? check_string(c)
@@ -177,8 +176,8 @@ static int check_name(struct checking *c)
 }
 
 /*
- * Checks what follows a value within the `depth` open containers: their ends, or a comma and the
- * name of the next member.
+ * Checks what follows a value inside `depth` open containers: their ends, or a comma and the name
+ * of the next member.
  */
 static int check_end(struct checking *c, const char *open, size_t *depth)
 {
@@ -199,7 +198,7 @@ static int check_end(struct checking *c, const char *open, size_t *depth)
 	return 0;
 }
 
-/* One value at c->p, after white space. No recursion: the input determines the depth. */
+/* Checks one value at c->p. Not recursive, since the input determines the depth. */
 static int check_value(struct checking *c)
 {
 	char open[OFS_SPAN_DEPTH_MAX];
@@ -266,7 +265,7 @@ int ofs_span_parse(const char *text, size_t len, struct ofs_error *err, struct o
 
 /* ---- walking; the text has been checked */
 
-/* The place after the string that starts at p. */
+/* Returns the position after the string that starts at p. */
 static const char *skip_string(const char *p, const char *end)
 {
 	const char *quote = p + 1;
@@ -325,7 +324,7 @@ struct ofs_span_cursor ofs_span_elements(struct ofs_span array)
 	return ofs_span_enter(ofs_span_is_array(array) ? array : (struct ofs_span){ 0 });
 }
 
-/* To the next value; at the end `p` is `end`. */
+/* Moves to the next value, or to `end`. */
 static void move_on(struct ofs_span_cursor *c)
 {
 	while (c->p < c->end && (is_blank(*c->p) || *c->p == ',' || *c->p == ':'))
@@ -383,7 +382,7 @@ bool ofs_span_is(struct ofs_span s, const char *text)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
 	size_t len = strlen(text);
 
-	/* An escape takes more bytes than what it stands for, and at most six times as many. */
+	/* An escape is longer than what it stands for, but at most six times as long. */
 	if (s.len == len + 2)
 		return *s.p == '"' && memcmp(s.p + 1, text, len) == 0;
 	if (s.len < len + 2 || s.len > 6 * len + 2 || !ofs_span_is_string(s) ||
@@ -403,7 +402,7 @@ static size_t put_utf8(uint32_t code, char *out)
 	return n;
 }
 
-/* Decodes the escape at p; returns the place after it. */
+/* Decodes the escape at p into `out`. Returns the position after it. */
 static const char *decode_escape(const char *p, const char *end, char *out, size_t *ret_len)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -432,7 +431,7 @@ void ofs_span_decode(struct ofs_span string, struct ofs_buf *out)
 {
 	const char *p = string.p + 1, *end = string.p + string.len - 1;
 
-	ofs_buf_reserve(out, string.len); /* decoding makes it no longer */
+	ofs_buf_reserve(out, string.len); /* decoding never lengthens */
 	while (p < end) {
 		const char *escape = memchr(p, '\\', (size_t)(end - p));
 		size_t len = (size_t)((escape ? escape : end) - p);

@@ -7,13 +7,13 @@
 #include "context/chat/readback.h"
 #include "context/snapshot/called.h"
 
-/* About what a brief pointer takes: less than twice that is not worth one. */
+/* The approximate tokens of a brief pointer. It pays only for at least twice that. */
 #define BRIEF_TOKENS 60
 
-/* Of the results that are summed up at once, at most this many get files of their own. */
+/* The most results that get their own files although they are about to be summarized. */
 #define SUMMED_MAX 256
 
-/* A plan being made. */
+/* The state of planning. */
 struct planning {
 	const struct ofs_chat *chat;
 	struct ofs_shelf *shelf;
@@ -42,7 +42,7 @@ static const struct ofs_chat_call *call_of(const struct ofs_chat *chat,
 	return result->call == SIZE_MAX ? NULL : &chat->calls[result->call];
 }
 
-/* The name of the tool that gave a result, allocated; NULL: it is not known. */
+/* Returns the name of the tool that returned a result, allocated, or NULL if unknown. */
 static char *tool_of(const struct ofs_chat *chat, const struct ofs_chat_result *result)
 {
 	const struct ofs_chat_call *call = call_of(chat, result);
@@ -50,7 +50,7 @@ static char *tool_of(const struct ofs_chat *chat, const struct ofs_chat_result *
 	return ofs_span_text(result->name.p || !call ? result->name : call->name);
 }
 
-/* What was called, as the title of a pointer has it, allocated; or the tool's name alone. */
+/* Returns the title of a result's pointer, allocated: the call, or just the tool's name. */
 static char *describe(const struct ofs_chat *chat, const struct ofs_chat_result *result,
 		      char **ret_name)
 {
@@ -64,7 +64,7 @@ static char *describe(const struct ofs_chat *chat, const struct ofs_chat_result 
 	return what.len ? ofs_buf_steal_str(&what) : ofs_strdup(*ret_name);
 }
 
-/* The first of the messages that came after the model's last one. */
+/* Returns the first message after the model's last one. */
 static size_t find_news(const struct ofs_chat *chat)
 {
 	size_t i = chat->n;
@@ -143,7 +143,7 @@ static int put(struct planning *p, size_t i, const struct ofs_shelf_item *item, 
 	return 0;
 }
 
-/* Offloads one result where that pays; a brief pointer has only to be shorter. */
+/* Offloads one result if that pays. A brief pointer only has to be shorter. */
 static int offload_item(struct planning *p, size_t i, struct ofs_shelf_item *item, bool brief)
 {
 	OFS_FREE char *name = NULL;
@@ -160,7 +160,7 @@ static int offload_item(struct planning *p, size_t i, struct ofs_shelf_item *ite
 
 static int fail_to_look(struct ofs_error *err, int r)
 {
-	return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+	return ofs_error_set(err, -r, "cannot examine a result: %s", strerror(-r));
 }
 
 static int offload_brief(struct planning *p, size_t i)
@@ -175,25 +175,25 @@ static int offload_brief(struct planning *p, size_t i)
 	return r;
 }
 
-/* ---- looking ahead */
+/* ---- preparing ahead */
 
-/* At most this many are ready, each with its text; more are made once half of them are gone. */
+/* The most items prepared, each with its text. Preparing resumes when half of them are used up. */
 #define AHEAD 16
 
 /*
- * Results are made ready to be put away, with the outlines of their pointers, by a thread of its
- * own: to put one away is mostly to wait for the daemon.
+ * A thread prepares results for storing, including the outlines of their pointers, because storing
+ * one mostly waits for the daemon.
  */
 struct ahead {
 	const struct ofs_chat *chat;
-	const size_t *numbers; /* of results */
+	const size_t *numbers; /* indices of results */
 	size_t n;
 	size_t brief; /* results of messages before this one need no outline */
 	struct ofs_literal_style *style;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	size_t ready, taken; /* of the numbers; lock */
-	bool stop; /* lock */
+	size_t ready, taken; /* counts of `numbers`; guarded by `lock` */
+	bool stop; /* guarded by `lock` */
 	struct ofs_shelf_item items[AHEAD]; /* of taken..ready */
 	int results[AHEAD];
 };
@@ -228,7 +228,7 @@ static void *look_ahead(void *arg)
 	return NULL;
 }
 
-/* Waits for the next one. */
+/* Waits for the next item, or for its error. */
 static struct ofs_shelf_item *wait_ahead(struct ahead *a, int *ret_result)
 {
 	OFS_LOCKED(&a->lock);
@@ -260,7 +260,7 @@ static void stop_ahead(struct ahead *a, pthread_t thread)
 	pthread_mutex_destroy(&a->lock);
 }
 
-/* In the order of the chat: refs follow from it. */
+/* Stores results in the order of the chat, which determines their refs. */
 static int offload_all(struct planning *p, const size_t numbers[], size_t n, size_t brief)
 {
 	struct ahead a = {
@@ -320,7 +320,7 @@ int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
 		if (c->fixed[i] || (i >= kept && result->tokens <= limits->kept_tokens) ||
 		    (is_summed && result->text.len <= OFS_OFFLOAD_BYTES))
 			continue;
-		/* Without a limit wherever it pays; a pointer of no tokens tells where it cannot. */
+		/* Without a limit, skip those for which even an empty pointer would not pay. */
 		if (limits->result_tokens ? result->tokens > limits->result_tokens
 					  : ofs_pointer_pays(result->tokens, 0)) {
 			numbers[n++] = i;
@@ -333,7 +333,7 @@ int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
 
 /* ---- squeezing */
 
-/* The result becomes a brief pointer, if it is shorter so. */
+/* Makes the result a brief pointer, if that is shorter. */
 static int shorten(struct planning *p, size_t i)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT, shorter = OFS_BUF_INIT;
@@ -364,7 +364,7 @@ struct large {
 	uint64_t tokens;
 };
 
-/* The largest first, and of those the older. */
+/* The largest first; of equals, the older. */
 static int compare_sizes(const void *a, const void *b)
 {
 	const struct large *x = a, *y = b;

@@ -9,19 +9,19 @@
 
 #define GATHERED_MAX ((size_t)256 << 10)
 
-/* Stands for the ref of the file before there is one. */
+/* Placeholders of the greatest length, until there is a file. */
 #define LONGEST_REF "k3f9x2k3"
 #define LONGEST_TAG "000000"
 
-/* A compression being planned. */
+/* The state of planning. */
 struct planning {
 	const struct ofs_compression_request *request;
 	const struct ofs_chat *chat;
 	struct ofs_shelf *shelf;
 	struct ofs_error *err;
-	size_t head; /* messages of the system */
-	size_t end; /* those from here on stay */
-	struct ofs_buf system; /* what the system's text says, but for a snapshot */
+	size_t head; /* number of system messages */
+	size_t end; /* messages from here on stay */
+	struct ofs_buf system; /* the system's text, without a snapshot */
 	struct ofs_buf earlier; /* the inside of that snapshot */
 	bool has_earlier;
 	struct ofs_compression *plan;
@@ -35,16 +35,16 @@ void ofs_compression_finish(struct ofs_compression *c)
 	*c = (struct ofs_compression){ 0 };
 }
 
-/* ---- which messages */
+/* ---- selecting messages */
 
-/* Whether what stands before the message must not be parted from it. */
+/* Returns whether the message must not be separated from the one before it. */
 static bool belongs_to_last(const struct ofs_chat *chat, size_t i)
 {
 	return chat->messages[i].answers ||
 	       (chat->messages[i].role == OFS_ROLE_ASSISTANT && chat->messages[i - 1].leads);
 }
 
-/* The messages from there on stay; none of them has the result of a call that was made before. */
+/* Returns the first of the messages that stay. No result among them belongs to an earlier call. */
 static size_t find_end(const struct ofs_chat *chat, size_t keep)
 {
 	size_t end = chat->n - OFS_MIN(keep, chat->n);
@@ -79,8 +79,8 @@ static bool is_request(const struct ofs_message *m)
 }
 
 /*
- * The last request of the user, unless what stays begins with one: most services refuse a chat that
- * does not begin so. SIZE_MAX: none.
+ * Returns the user's last request, which stays, unless what stays starts with a message of the
+ * user: most services refuse a chat that starts otherwise. SIZE_MAX if there is none.
  */
 static size_t find_request(const struct planning *p)
 {
@@ -95,13 +95,13 @@ static size_t find_request(const struct planning *p)
 	return SIZE_MAX;
 }
 
-/* Whether it continues what the message before it began. */
+/* Returns whether the message continues the one before it. */
 static bool continues(const struct ofs_message *m)
 {
 	return m->answers || (m->role == OFS_ROLE_ASSISTANT && m[-1].role == OFS_ROLE_ASSISTANT);
 }
 
-/* The end of the group at `start`: a message, or calls with their results. */
+/* Returns the end of the group at `start`: a message, or calls with their results. */
 static size_t group_end(const struct planning *p, size_t start)
 {
 	const struct ofs_message *messages = p->chat->messages;
@@ -128,9 +128,9 @@ static void choose(struct planning *p)
 	}
 }
 
-/* ---- the summary */
+/* ---- making the summary */
 
-/* The summary of what went before, as a message. */
+/* Appends the earlier summary as a message. */
 static void write_earlier(const struct planning *p, struct ofs_buf *out)
 {
 	ofs_buf_append_str(out, "\n{\"role\": \"system\", \"content\": ");
@@ -139,8 +139,8 @@ static void write_earlier(const struct planning *p, struct ofs_buf *out)
 }
 
 /*
- * The messages that go from `i` on, as an array; the summary of those that went before stands at
- * its head. Returns the first that is left for another array.
+ * Appends an array of the messages from `i` on that go, after the earlier summary if there is one.
+ * Returns the first message that is left for another array.
  */
 static size_t write_gone(const struct planning *p, size_t i, struct ofs_buf *out)
 {
@@ -176,7 +176,7 @@ static size_t write_gone(const struct planning *p, size_t i, struct ofs_buf *out
 	return i;
 }
 
-/* One summary behind the other, of as many messages as one may have. 0 or -errno. */
+/* Appends one summary for each group of messages. Returns 0 or -errno. */
 static int ask_summarizer(const struct planning *p, struct ofs_buf *out)
 {
 	int r = 0;
@@ -196,8 +196,8 @@ static int ask_summarizer(const struct planning *p, struct ofs_buf *out)
 }
 
 /*
- * The summary without secrets: they are in the messages that are stored, if they are needed. 1, or
- * 0 with the reason when the summarizer did not do it.
+ * Makes the summary, without secrets: those are in the stored messages. Returns 1, or 0 with the
+ * reason in `err` if the summarizer failed.
  */
 static int summarize(struct planning *p, struct ofs_buf *out)
 {
@@ -213,9 +213,9 @@ static int summarize(struct planning *p, struct ofs_buf *out)
 	return 1;
 }
 
-/* ---- its place */
+/* ---- placing the snapshot */
 
-/* Takes a snapshot out of what the system says; the next one stands behind all of it. */
+/* Removes a snapshot from the system's text; the next one goes to the end. */
 static void take_earlier(struct planning *p, const struct ofs_snapshot_place *place)
 {
 	uint8_t *text = p->system.data;
@@ -226,7 +226,7 @@ static void take_earlier(struct planning *p, const struct ofs_snapshot_place *pl
 	p->has_earlier = true;
 }
 
-/* What the system says now, and the snapshot in it. */
+/* Reads the system's text and the snapshot in it. */
 static int read_system(struct planning *p)
 {
 	struct ofs_snapshot_place place;
@@ -243,21 +243,21 @@ static int read_system(struct planning *p)
 	return r < 0 ? r : 0;
 }
 
-/* What holds the system's text, though no string at its end. */
+/* Returns the system's content, which may not end with a string. */
 static struct ofs_span system_content(const struct planning *p)
 {
 	return p->head ? ofs_span_member(p->chat->messages[p->head - 1].whole, "content")
 		       : p->chat->system;
 }
 
-/* Whether the system's text is put into the list as a message of its own. */
+/* Returns whether the system's text becomes a new message of the list. */
 static bool adds_message(const struct planning *p)
 {
 	return !p->plan->system_part.p && !ofs_span_is_array(system_content(p)) &&
 	       (p->head || !p->chat->anthropic);
 }
 
-/* Puts a block behind the others. */
+/* Appends a block to the system's content. */
 static void put_block(struct ofs_compression *plan, struct ofs_span content,
 		      const struct ofs_buf *string)
 {
@@ -273,7 +273,7 @@ static void put_block(struct ofs_compression *plan, struct ofs_span content,
 	ofs_buf_append_str(&plan->system, "}");
 }
 
-/* Where a new system's text is put in, and with what around it; nothing: beside the list. */
+/* Determines where a new system's text goes, and what encloses it. No value: beside the list. */
 static void put_in(struct planning *p, const struct ofs_buf *string)
 {
 	struct ofs_compression *plan = p->plan;
@@ -292,7 +292,7 @@ static void put_in(struct planning *p, const struct ofs_buf *string)
 		ofs_buf_append_str(&plan->system, "}, ");
 }
 
-/* What the system says with the snapshot. */
+/* Appends the system's text with the snapshot. */
 static void write_system(const struct planning *p, const struct ofs_buf *inside, const char *path,
 			 const char *tag, struct ofs_buf *out)
 {
@@ -301,7 +301,7 @@ static void write_system(const struct planning *p, const struct ofs_buf *inside,
 				!p->system.len, out);
 }
 
-/* Tokens that the chat has more for it. */
+/* Returns the tokens that the new system's text adds to the chat. */
 static int64_t system_tokens(const struct planning *p, const struct ofs_buf *text)
 {
 	uint64_t now = ofs_tokens_count(text->data, text->len);
@@ -329,9 +329,9 @@ static int place_snapshot(struct planning *p, const struct ofs_buf *inside)
 	return 0;
 }
 
-/* ---- the whole */
+/* ---- planning */
 
-/* Messages before the end that stay, as they are counted in the file. */
+/* Returns the `kept` of the file: messages before the end that stay. */
 static size_t count_kept(const struct planning *p)
 {
 	size_t n = adds_message(p);
@@ -341,7 +341,7 @@ static size_t count_kept(const struct planning *p)
 	return n;
 }
 
-/* A file being written: pieces are gathered, as each would be a system call. */
+/* A file being written. Small pieces are gathered, because each would cost a system call. */
 struct writing {
 	struct ofs_spool *file;
 	struct ofs_buf gathered;
@@ -382,7 +382,7 @@ static int write_file(const struct ofs_seam_draft *draft, struct ofs_spool *file
 
 static int shelve(struct planning *p)
 {
-	/* It may be as large as the chat, which is in memory once already. */
+	/* The file may be as large as the chat, so it is not kept in memory as well. */
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool file = OFS_SPOOL_INIT;
 	const struct ofs_seam_draft draft = {
 		.chat = p->chat,
@@ -399,7 +399,7 @@ static int shelve(struct planning *p)
 	return ofs_shelf_put_text(p->shelf, &file, "messages", p->err, &p->plan->file);
 }
 
-/* 1, or 0 with the reason if the summary is as long as the `gone` tokens of messages that go. */
+/* Returns 1; 0 with the reason if the summary is as long as the messages gone; or -errno. */
 static int check_gain(struct planning *p, const struct ofs_buf *inside, uint64_t gone)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -428,7 +428,7 @@ static int plan(struct planning *p)
 
 	choose(p);
 	if (!p->plan->removed) {
-		ofs_error_set(p->err, ENODATA, "there are no older messages to sum up");
+		ofs_error_set(p->err, ENODATA, "there are no older messages to summarize");
 		return 0;
 	}
 	for (size_t i = 0; i < p->chat->n; i++) {
@@ -468,7 +468,7 @@ int ofs_compression_plan(const struct ofs_compression_request *request, struct o
 	return r;
 }
 
-/* Whether the system's text is a message that comes behind those of the system. */
+/* Returns whether the system's text is a new message after those of the system. */
 static bool is_message(const struct ofs_compression *c, const struct ofs_chat *chat, size_t head)
 {
 	return !c->system_part.len && c->system_part.p == chat->messages[head].whole.p;
@@ -495,7 +495,7 @@ int ofs_compression_write(const struct ofs_compression *c, const struct ofs_chat
 	for (size_t i = 0; i < chat->n && r == 0; i++) {
 		const char *next = i + 1 < chat->n ? chat->messages[i + 1].whole.p : end;
 
-		/* It is no edit: the message where it is put in may be gone. */
+		/* Not an edit, since the message at this place may be gone. */
 		if (i == head && is_message(c, chat, head))
 			r = sink->write(sink->arg, c->system.data, c->system.len);
 		if (r == 0 && !c->gone[i])

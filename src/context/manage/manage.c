@@ -14,12 +14,12 @@
 #include "context/manage/restore.h"
 #include "context/manage/seam.h"
 
-/* Messages that stay, unless a request says so. */
+/* Messages (for compact: results) that stay by default. */
 #define KEEP_AUTO 6
 #define KEEP_COMPACT 1
 #define KEEP_COMPRESS 2
 
-/* A request being answered. */
+/* The state of a request. */
 struct managing {
 	const struct ofs_settings *settings;
 	const struct ofs_summarizer *summarizer;
@@ -32,10 +32,10 @@ struct managing {
 	struct ofs_compression compression;
 	bool compressed;
 	size_t fetched; /* slices */
-	uint64_t before, after; /* tokens */
+	uint64_t before, after; /* in tokens */
 	char *note;
-	bool failed; /* what was asked for was not done, and the messages are as they were */
-	struct ofs_restored restored; /* the answer to OFS_MANAGE_RESTORE, which has nothing else */
+	bool failed; /* the request was not fulfilled, and the messages are unchanged */
+	struct ofs_restored restored; /* the answer to OFS_MANAGE_RESTORE; it has no other */
 };
 
 /* ---- compacting and compressing */
@@ -59,7 +59,7 @@ static int compact(struct managing *m, size_t keep, size_t brief)
 	return r;
 }
 
-/* Tokens of each message, with what compaction made of them. */
+/* Returns the tokens of each message after compaction, allocated. */
 static uint64_t *count_messages(const struct managing *m)
 {
 	uint64_t *tokens = ofs_alloc((m->chat.n + 1) * sizeof(*tokens));
@@ -74,7 +74,7 @@ static uint64_t *count_messages(const struct managing *m)
 	return tokens;
 }
 
-/* Does not compress, and says why; a reason may quote anything, and is made valid UTF-8. */
+/* Notes why the chat is not compressed. A reason may quote any bytes; it is made valid UTF-8. */
 static int leave(struct managing *m, const char *why)
 {
 	struct ofs_text_stream s;
@@ -85,15 +85,15 @@ static int leave(struct managing *m, const char *why)
 	return 0;
 }
 
-/* Whether the chat can have a summary where it is asked for. */
+/* Returns whether the answer has a place for a summary. */
 static bool takes_summary(const struct managing *m)
 {
 	return !m->request.list_only || !m->chat.anthropic || ofs_seam_head(&m->chat);
 }
 
 /*
- * The messages before this one are summed up, whatever becomes of the results; 0: that is not
- * certain.
+ * Returns the number of messages at the start that will be summarized whatever becomes of the
+ * results, or 0 if that is not certain.
  */
 static size_t certain_end(const struct managing *m)
 {
@@ -128,9 +128,9 @@ static int compress(struct managing *m, size_t end)
 	int r;
 
 	if (!takes_summary(m))
-		return leave(
-			m,
-			"the summary belongs beside a list of this form; write more than the list");
+		return leave(m,
+			     "in Anthropic's form the summary goes beside the list, and only the "
+			     "list was asked for");
 	ofs_edits_sort(&m->edits);
 	r = ofs_compression_plan(&request, &m->shelf, &why, &m->compression);
 	if (r < 0)
@@ -146,8 +146,8 @@ static int compress(struct managing *m, size_t end)
 }
 
 /*
- * Sums up what is older, once: as what stays has at most half of what the chat may have, it is a
- * while until that is to be done again. What alone is more than that gets brief pointers.
+ * Summarizes the older messages. What stays has at most half of the limit, so it is some time until
+ * the next summary. If it still exceeds the limit, results in it get brief pointers.
  */
 static int fit(struct managing *m)
 {
@@ -169,7 +169,8 @@ static int fit(struct managing *m)
 	if (r == 0 && m->after > limit)
 		r = compress(m, end);
 	if (r == 0 && m->after > limit && !m->note)
-		m->note = ofs_format("what stays has more than %" PRIu64 " tokens", limit);
+		m->note = ofs_format("the messages that stay have more than %" PRIu64 " tokens",
+				     limit);
 	return r;
 }
 
@@ -202,8 +203,8 @@ static int work(struct managing *m)
 /* ---- fetching in advance */
 
 /*
- * The user's request that ends the chat; NULL: it ends otherwise, or its slices are there already.
- * Once the answer has begun, another message before the request would invalidate the cache.
+ * Returns the user's request if the chat ends with one that has no slices yet, or else NULL. Once
+ * the model has begun its answer, another message before the request would invalidate the cache.
  */
 static const struct ofs_message *find_request(const struct ofs_chat *chat)
 {
@@ -222,7 +223,7 @@ static int append_text(void *arg, struct ofs_span string)
 	return 0;
 }
 
-/* The refs of all pointers, made now or before. Returns how many, or -errno. */
+/* Finds the marks of all pointers, old and new. Returns their number, or -errno. */
 static ssize_t find_sources(struct managing *m, struct ofs_mark *marks)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT;
@@ -244,7 +245,7 @@ static ssize_t find_sources(struct managing *m, struct ofs_mark *marks)
 	return (ssize_t)n;
 }
 
-/* Puts slices before the last request, as a message of their own. */
+/* Inserts slices as a message before the last request. */
 static int fetch(struct managing *m)
 {
 	OFS_CLEANUP(ofs_buf_finish)
@@ -257,7 +258,7 @@ static int fetch(struct managing *m)
 	if (n <= 0)
 		return (int)n;
 	ofs_message_texts(request, append_text, &query);
-	/* Notes in tags are a harness's own. */
+	/* A message that starts with a tag is the harness's. */
 	if (query.len && query.data[0] == '<')
 		return 0;
 	r = ofs_prefetch_write(&m->shelf, marks, (size_t)n, (const char *)query.data, query.len,
@@ -283,7 +284,7 @@ static int put_buf(const struct ofs_sink *sink, const struct ofs_buf *text)
 	return sink->write(sink->arg, text->data, text->len);
 }
 
-/* Allocated; NULL: it cannot be written. Takes `json`. */
+/* Returns the text of `json`, whose reference is taken, allocated; NULL if it cannot be written. */
 static char *json_text(json_t *json)
 {
 	char *text = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
@@ -346,18 +347,18 @@ static void say_count(struct ofs_buf *out, size_t n, const char *what, const cha
 			       n == 1 ? "" : "s", became);
 }
 
-/* A sentence for people and logs. */
+/* Returns a sentence for people and logs. */
 static json_t *answer(const struct managing *m)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 
 	if (m->request.mode == OFS_MANAGE_RESTORE)
-		return json_sprintf("%zu results and %zu snapshots put back", m->restored.results,
+		return json_sprintf("%zu results and %zu snapshots restored", m->restored.results,
 				    m->restored.snapshots);
 	say_count(&out, m->compaction.offloaded, "result", "offloaded");
 	say_count(&out, m->compaction.shortened, "pointer", "shortened");
-	say_count(&out, m->compression.removed, "message", "summed up");
-	say_count(&out, m->fetched, "slice", "put in");
+	say_count(&out, m->compression.removed, "message", "summarized");
+	say_count(&out, m->fetched, "slice", "inserted");
 	if (!out.len)
 		return m->note ? json_string(m->note)
 			       : json_sprintf("nothing to do: %" PRIu64 " tokens", m->before);
@@ -378,7 +379,7 @@ static int write_list(const struct managing *m, const struct ofs_sink *sink)
 	return r < 0 ? r : put(sink, "]");
 }
 
-/* What stands beside the list: as it was, changed, or new. */
+/* Writes the system prompt beside the list: unchanged, changed or new. */
 static int write_system(const struct managing *m, const struct ofs_sink *sink)
 {
 	struct ofs_span system = m->chat.system;
@@ -406,7 +407,7 @@ static int write_answer(const struct managing *m, const struct ofs_sink *sink)
 		r = write_list(m, sink);
 		return r < 0 ? r : put(sink, "\n");
 	}
-	/* Made before the first byte is written: it may fail. */
+	/* These may fail, so they are made before the first byte is written. */
 	said = json_text(answer(m));
 	told = json_text(metadata(m));
 	if (!said || !told)

@@ -8,11 +8,11 @@
 #include "tree/search/passage.h"
 
 #define SLICE_BYTES 6000
-/* Of the best passage's score, what others must have. */
+/* The least share of the best passage's score. */
 #define SHARE 0.5
-/* Of all terms, what a passage must have. */
+/* The least share of all terms. */
 #define COVERAGE 0.4
-/* What has a NUL in its first bytes is no text. */
+/* Bytes in which a NUL shows that content is not text. */
 #define BINARY_PROBE 8192
 
 #define OPEN "<offloaded_context id=\""
@@ -20,10 +20,10 @@
 #define CLOSE "</offloaded_context>"
 #define ID_LEN 16
 
-/* Bytes of all texts. */
+/* Limit of all texts in memory, in bytes. */
 #define TEXTS_MAX (UINT64_C(64) << 20)
 
-/* Words of talk that ask for nothing by themselves, beside those that are common anywhere. */
+/* Words of talk that ask for nothing by themselves, in addition to common words. */
 static const char talk[] =
 	" actually again agree alright already always another anything ask away back check come "
 	"continue different done each either else even ever every everything explain few find fine "
@@ -33,7 +33,7 @@ static const char talk[] =
 	"something sorry sounds still stop sure take tell thank thanks thing things think try use "
 	"used using want way well without work works wrong yeah yes yet ";
 
-/* A source's text, and what its slices are called. */
+/* A stored text, and the path for its slices. */
 struct source {
 	char *path;
 	struct ofs_buf text;
@@ -41,13 +41,13 @@ struct source {
 
 struct fetching {
 	struct ofs_query *query;
-	uint32_t asked; /* words that ask for something, as bits */
+	uint32_t asked; /* words that ask for something, as a bit set */
 	struct source *sources;
 	size_t nsources, cap_sources;
-	uint64_t bytes; /* of their texts */
+	uint64_t bytes; /* size of all texts */
 	struct ofs_passages passages;
-	uint64_t found[OFS_QUERY_WORDS], all; /* blocks that have a word, of so many */
-	struct ofs_map seen; /* refs and texts */
+	uint64_t found[OFS_QUERY_WORDS], all; /* blocks with each word, and all blocks */
+	struct ofs_map seen; /* checksums of refs and texts */
 };
 
 static void fetching_finish(struct fetching *f)
@@ -64,7 +64,7 @@ static void fetching_finish(struct fetching *f)
 
 /* ---- the query */
 
-/* `form` is a stem; the words of talk whose stem is another are few. */
+/* Returns whether a stem is a word of talk. Few of those differ from their stems. */
 static bool is_talk(const struct ofs_form *form)
 {
 	char key[OFS_WORD_MAX + 2] = " ";
@@ -84,7 +84,7 @@ static uint32_t words_asked(const struct ofs_query *q)
 	return asked;
 }
 
-/* A name or a number says enough. */
+/* Returns whether a word is specific enough by itself: a name or a number. */
 static bool is_specific(const struct ofs_query *q, const struct ofs_form *form)
 {
 	for (size_t i = 0; i < form->len; i++)
@@ -93,7 +93,7 @@ static bool is_specific(const struct ofs_query *q, const struct ofs_form *form)
 	return !q->words[form->word].in_order;
 }
 
-/* Whether what a passage has is what was asked for, rather than a word of it. */
+/* Returns whether a passage has what was asked for, rather than just one word of it. */
 static bool answers(const struct fetching *f, const struct ofs_passage *p)
 {
 	const struct ofs_query *q = f->query;
@@ -109,7 +109,7 @@ static bool answers(const struct fetching *f, const struct ofs_passage *p)
 
 /* ---- slices */
 
-/* Appends a text; what is not UTF-8 in it is shown as U+FFFD. */
+/* Appends a text, with U+FFFD for what is not UTF-8. */
 static void append_valid(const char *text, size_t len, struct ofs_buf *out)
 {
 	while (len) {
@@ -124,7 +124,7 @@ static void append_valid(const char *text, size_t len, struct ofs_buf *out)
 	}
 }
 
-/* The lines of a passage and those around it, as many as a slice may have. */
+/* A passage and the lines around it, up to the limits of a slice. */
 struct range {
 	size_t off, end;
 	uint64_t first, last;
@@ -133,7 +133,7 @@ struct range {
 static struct range range_of(const struct ofs_passage *p, const char *text, size_t len)
 {
 	const char *newline = memrchr(text, '\n', p->off);
-	/* A passage may be a part of a line. */
+	/* A passage may be part of a line. */
 	size_t from = newline ? (size_t)(newline - text) + 1 : 0;
 	struct range r = { from, from, p->first, p->first - 1 };
 	bool up = true, down = true;
@@ -147,7 +147,7 @@ static struct range range_of(const struct ofs_passage *p, const char *text, size
 			r.end = end;
 			r.last++;
 		}
-		/* The passage itself comes first. */
+		/* The lines of the passage itself come first. */
 		up = r.off && (r.last >= p->last || !down) &&
 		     r.last + 1 - r.first < OFS_PREFETCH_LINES;
 		if (!up)
@@ -161,7 +161,7 @@ static struct range range_of(const struct ofs_passage *p, const char *text, size
 	return r;
 }
 
-/* Writes a slice. False: its first line is too long. */
+/* Writes a slice. Returns false if its first line is too long. */
 static bool write_slice(const struct source *source, const struct ofs_passage *p,
 			struct ofs_buf *out)
 {
@@ -179,7 +179,7 @@ static bool write_slice(const struct source *source, const struct ofs_passage *p
 	return true;
 }
 
-/* Whether it was there before. */
+/* Returns whether the key was seen before, and notes it. */
 static bool is_seen(struct fetching *f, uint64_t key)
 {
 	if (ofs_map_get(&f->seen, key))
@@ -190,7 +190,7 @@ static bool is_seen(struct fetching *f, uint64_t key)
 
 /* ---- sources */
 
-/* Takes a text over, unless it is none or was there before. */
+/* Adds a source, unless it was seen, is unreadable, or is not text. */
 static void add_source(struct fetching *f, struct ofs_shelf *shelf, const struct ofs_mark *mark)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -205,7 +205,7 @@ static void add_source(struct fetching *f, struct ofs_shelf *shelf, const struct
 		(struct source){ ofs_shelf_ref_path(shelf, mark->ref), ofs_buf_steal(&text) };
 }
 
-/* Adds the parts of a text that have words, each with what is around it, as regions. */
+/* Adds the parts of a text that contain words, with their surroundings, as regions. */
 static void find_regions(struct fetching *f, struct ofs_finder *finder, struct source *source)
 {
 	const char *text = (const char *)source->text.data;
@@ -223,7 +223,7 @@ static void find_regions(struct fetching *f, struct ofs_finder *finder, struct s
 			from = at;
 		if (from == SIZE_MAX || (words & f->asked && end < len))
 			continue;
-		/* From the start of a line to the end of one. */
+		/* Extend it to whole lines. */
 		for (; from && text[from - 1] != '\n' && at - from < OFS_FINDER_BLOCK; from--)
 			;
 		for (; end < len && text[end - 1] != '\n'; end++)
@@ -238,7 +238,7 @@ static void find_regions(struct fetching *f, struct ofs_finder *finder, struct s
 	}
 }
 
-/* The best passages, but for those that stand in a slice before. */
+/* Writes the best passages that no earlier slice contains. Returns their number. */
 static int write_best(struct fetching *f, struct ofs_buf *out)
 {
 	struct range seen[OFS_PREFETCH_SLICES];
@@ -320,7 +320,7 @@ bool ofs_prefetch_is(const struct ofs_message *message)
 	struct ofs_span content = ofs_span_member(message->whole, "content");
 	char id[65];
 
-	/* A look at its first letter, which some escape, spares most messages the rest. */
+	/* The first letter, which some programs escape, rules out most messages at once. */
 	if (message->role != OFS_ROLE_USER || !ofs_span_is_string(content) ||
 	    (content.p[1] != *OPEN && content.p[1] != '\\'))
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices of stored results that the user's last message asks for, as a message. */
+/* Prefetching: slices of stored results that the user's last message asks for, as a message. */
 #pragma once
 
 #include "context/chat/chat.h"
@@ -10,17 +10,17 @@
 #define OFS_PREFETCH_LINES 40
 
 /*
- * Ranks passages of what the pointers stand for as a search does, and appends up to
- * OFS_PREFETCH_SLICES of them, each of at most OFS_PREFETCH_LINES lines, as
- * "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns how many there are; 0: the query has
- * nothing to do with any of them. A source that cannot be read is left out.
+ * Ranks passages of the stored results as a search does, and appends up to OFS_PREFETCH_SLICES of
+ * them, each of at most OFS_PREFETCH_LINES lines, in the form
+ * "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns their number; 0 if nothing matches the
+ * query. Sources that cannot be read are skipped.
  */
 int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_mark sources[], size_t n,
 		       const char *query, size_t query_len, struct ofs_buf *out);
 
-/* Appends a message of the user with the slices, and what parts it from the next. */
+/* Appends a user's message with the slices, and the separator after it. */
 void ofs_prefetch_message(const void *slices, size_t len, const struct ofs_literal_style *style,
 			  struct ofs_buf *out);
 
-/* Whether a message is one of those, unchanged. */
+/* Returns whether a message is one of those, unchanged. */
 bool ofs_prefetch_is(const struct ofs_message *message);

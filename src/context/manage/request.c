@@ -17,7 +17,7 @@ void ofs_request_finish(struct ofs_request *r)
 	*r = (struct ofs_request){ 0 };
 }
 
-/* ---- the values of members, which go to `to`; false: it has no meaning */
+/* ---- values of members: stored in `to`; false if invalid */
 
 static bool take_system(struct ofs_span value, void *to)
 {
@@ -80,19 +80,19 @@ static bool take_switch(struct ofs_span value, void *to)
 	return *value.p == 't' || *value.p == 'f';
 }
 
-/* The members beside the messages; what is said later goes before. */
+/* The members beside the messages, in order: of the two for the mode, the later one wins. */
 static const struct member {
 	const char *name;
 	bool (*take)(struct ofs_span value, void *to);
-	size_t to; /* where its value goes in struct ofs_request */
-	const char *right; /* what it must be */
+	size_t to; /* offset of its value in struct ofs_request */
+	const char *right; /* what the value must be */
 } members[] = {
 #define MEMBER(name, take, to, right)                               \
 	{                                                           \
 		name, take, offsetof(struct ofs_request, to), right \
 	}
 #define NUMBER(name, to) MEMBER(name, take_number, to, "a number of 0 or more")
-#define TEXT(name, to) MEMBER(name, take_text, to, "a text that is not empty, without NUL")
+#define TEXT(name, to) MEMBER(name, take_text, to, "a text of at least one byte, without NUL")
 #define MODE(name) MEMBER(name, take_mode, mode, "compact, compress, auto or restore")
 	MEMBER("system", take_system, system, "a text or a list of blocks"),
 	MODE("mode"),
@@ -109,7 +109,7 @@ static const struct member {
 
 #define MEMBERS OFS_ARRAY_SIZE(members)
 
-/* Finds all in one pass over the messages. null counts as absent. */
+/* Finds all members in one pass over the messages. A null counts as absent. */
 static int take_members(struct ofs_span root, struct ofs_error *err, struct ofs_request *to)
 {
 	const char *names[MEMBERS + 1];
@@ -139,7 +139,7 @@ static void replace_text(char **to, const char *text)
 	}
 }
 
-/* Options go before the members. */
+/* Applies the options, which take precedence over the members. */
 static void take_options(const struct ofs_manage_options *options, struct ofs_request *to)
 {
 	if (options->mode != OFS_MANAGE_UNSET)
@@ -171,7 +171,7 @@ static int read_root(struct ofs_span root, struct ofs_error *err, struct ofs_req
 	if (!ofs_span_is_object(root))
 		return ofs_error_set(
 			err, EINVAL,
-			"the input is not an object with \"messages\", nor a list of them");
+			"the input is neither an object with \"messages\" nor a list of messages");
 	return take_members(root, err, to);
 }
 

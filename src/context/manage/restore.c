@@ -6,13 +6,13 @@
 #include "context/manage/prefetch.h"
 #include "context/manage/seam.h"
 
-/* A list on its way back. */
+/* The state of restoring. */
 struct restoring {
 	struct ofs_shelf *shelf;
 	struct ofs_error *err;
 	struct ofs_restored *to;
-	struct ofs_chat chat; /* of to->list and to->system */
-	struct ofs_map undone; /* checksums of the refs of snapshots */
+	struct ofs_chat chat; /* reads to->list and to->system */
+	struct ofs_map undone; /* checksums of the refs of snapshots undone */
 };
 
 void ofs_restored_finish(struct ofs_restored *r)
@@ -33,9 +33,9 @@ static int read_chat(struct restoring *r)
 	return ofs_chat_read(span_of(&r->to->list), span_of(&r->to->system), r->err, &r->chat);
 }
 
-/* ---- snapshots, and what was fetched */
+/* ---- snapshots and prefetched slices */
 
-/* The last one in the system's text. 1, 0 or -errno. */
+/* Finds the last snapshot in the system's text. Returns 1, 0 or -errno. */
 static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -51,10 +51,11 @@ static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
 static int does_not_fit(struct restoring *r, const char *ref)
 {
 	return ofs_error_set(r->err, EILSEQ,
-			     "ref %s does not have the messages that the snapshot stands for", ref);
+			     "ref %s does not contain the messages that the snapshot replaced",
+			     ref);
 }
 
-/* The list with the messages of the file in the place of its first ones. */
+/* Replaces the first messages of the list by those of the file. */
 static int splice(struct restoring *r, const struct ofs_seam_file *file, const char *ref)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
@@ -74,7 +75,7 @@ static int splice(struct restoring *r, const struct ofs_seam_file *file, const c
 	return 0;
 }
 
-/* `ret_more`: what was put back has one, too. */
+/* Undoes one snapshot. Sets *ret_more if the restored messages have another. */
 static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *place,
 			 bool *ret_more)
 {
@@ -84,7 +85,7 @@ static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *p
 	struct ofs_seam_file file;
 	int e;
 
-	/* A file that somebody made lead to itself would never come to an end. */
+	/* A file that was made to refer to itself would never end. */
 	if (ofs_map_get(&r->undone, key))
 		return does_not_fit(r, place->ref);
 	ofs_map_put(&r->undone, key, r);
@@ -104,11 +105,11 @@ static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *p
 	}
 	r->to->snapshots++;
 	*ret_more = file.earlier;
-	ofs_buf_finish(&text); /* which may be as large as the list */
+	ofs_buf_finish(&text); /* it may be as large as the list */
 	return read_chat(r);
 }
 
-/* Writes the list out with the changes. */
+/* Applies the edits to the list. */
 static int rewrite(struct restoring *r, struct ofs_edits *edits)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
@@ -119,7 +120,7 @@ static int rewrite(struct restoring *r, struct ofs_edits *edits)
 		return 0;
 	ofs_edits_sort(edits);
 	ofs_edits_write(edits, start, start + r->chat.list.len, &sink);
-	ofs_edits_finish(edits); /* which may be as large as the list */
+	ofs_edits_finish(edits); /* they may be as large as the list */
 	ofs_buf_finish(&r->to->list);
 	r->to->list = ofs_buf_steal(&list);
 	return read_chat(r);
@@ -148,7 +149,7 @@ static int undo_snapshots(struct restoring *r)
 	bool more = true;
 	int e = drop_fetched(r);
 
-	/* Each brings back the list before it, which may have had a snapshot of its own. */
+	/* Each restores the previous list, which may have had a snapshot of its own. */
 	while (e == 0 && more) {
 		e = find_snapshot(r, &place);
 		if (e <= 0)

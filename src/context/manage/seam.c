@@ -7,7 +7,7 @@
 #define CLOSE "</state_snapshot>\n"
 #define CLOSING "(original messages are stored in "
 #define GAP "\n\n"
-/* What a file begins with. */
+/* How a file starts. */
 #define BEGIN "{\"kept\": "
 
 static const struct ofs_literal_style plain_style;
@@ -25,7 +25,7 @@ static const char *find_last(const char *text, size_t len, const char *word)
 	return NULL;
 }
 
-/* The last component of the path in the closing line, which ends at `end`. */
+/* Reads the last component of the path in the closing line, which ends at `end`. */
 static bool parse_closing(const char *p, const char *end, char ret_ref[OFS_MARK_REF_MAX + 1])
 {
 	const char *ref = end - 1;
@@ -43,7 +43,7 @@ static bool parse_closing(const char *p, const char *end, char ret_ref[OFS_MARK_
 	return strspn(ret_ref, "0123456789abcdefghijklmnopqrstuvwxyz") == n;
 }
 
-/* `12" tag="k2m4x9">` */
+/* Reads `12" tag="k2m4x9">`. */
 static bool parse_opening(const char *p, const char *end, char ret_tag[OFS_MARK_TAG + 1])
 {
 	char line[64];
@@ -125,7 +125,7 @@ struct ofs_span ofs_seam_system(const struct ofs_chat *chat)
 
 /* ---- the file */
 
-/* What stands behind a message, up to the next. */
+/* Returns the text between a message and the next one. */
 static struct ofs_span separator(const struct ofs_chat *chat, size_t i)
 {
 	struct ofs_span whole = chat->messages[i].whole;

@@ -12,7 +12,7 @@
 #define NAME_HASH 16 /* hex digits in the name of a file */
 #define NAME_MAX_SIZE 128
 #define NAME_TRIES 100
-/* As long as any ref. */
+/* A ref of the greatest length. */
 #define SOME_REF "k3f9x2k3"
 
 int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
@@ -51,7 +51,7 @@ void ofs_shelved_finish(struct ofs_shelved *s)
 
 /* ---- putting */
 
-/* "<label>_<hash>.<ext>", fit for a shell; "<label>_<hash>_2.<ext>" if that is taken. */
+/* Writes "<label>_<hash>.<ext>", fit for a shell, or "<label>_<hash>_2.<ext>" for another try. */
 static void make_name(const char *label, const char *hash, const char *ext, int try,
 		      char ret[NAME_MAX_SIZE])
 {
@@ -93,8 +93,8 @@ char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref)
 }
 
 /*
- * What tells whether a string is the one that was taken out: not whether somebody meant it to be
- * another, since who can write the file can write the pointer.
+ * Computes a checksum that tells whether a string is the one taken out. It need not resist forgery,
+ * since whoever can write the file can also write the pointer.
  */
 static void make_hash(const void *string, size_t len, char ret[OFS_MARK_HASH + 1])
 {
@@ -132,7 +132,7 @@ int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
 	return r;
 }
 
-/* A file that was changed since it was put there keeps its name, and the content gets another. */
+/* Stores the content; under another name if the file with its name has been changed. */
 static int deposit(struct ofs_shelf *s, const struct ofs_content *content, const char *label,
 		   struct ofs_error *err, struct ofs_deposited *ret)
 {
@@ -163,7 +163,7 @@ static void describe(const struct ofs_shelf *s, const struct ofs_deposited *file
 	memcpy(ret->sha256, content->sha256, sizeof(ret->sha256));
 }
 
-/* The pointer with everything but the right tag. */
+/* Makes the pointer, complete but for its tag. */
 static int make_pointer(const struct ofs_shelf *s, const struct ofs_shelf_item *item,
 			const char *what, bool brief, const char *ref, struct ofs_error *err,
 			struct ofs_buf *out)
@@ -185,7 +185,7 @@ static int make_pointer(const struct ofs_shelf *s, const struct ofs_shelf_item *
 	if (r < 0)
 		return r;
 	ofs_mark_write(pointer, path, &text);
-	/* A tag is of what will be read: the path may have bytes that JSON has not. */
+	/* The tag covers what will be read: JSON cannot hold all bytes of a path. */
 	ofs_literal_encode(NULL, text.data, text.len, &string);
 	ofs_span_decode((struct ofs_span){ (char *)string.data, string.len }, out);
 	return 0;
@@ -200,7 +200,7 @@ int ofs_shelf_weigh(struct ofs_shelf *s, struct ofs_shelf_item *item, const char
 	if (!brief && !item->outline)
 		r = ofs_pointer_outline(&item->content, &item->outline);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+		return ofs_error_set(err, -r, "cannot examine a result: %s", strerror(-r));
 	r = make_pointer(s, item, what, brief, SOME_REF, err, &text);
 	*ret_tokens = ofs_tokens_count(text.data, text.len);
 	return r;
@@ -233,7 +233,7 @@ int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const 
 	int r = ofs_content_scan(text, &content);
 
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot look at a text: %s", strerror(-r));
+		return ofs_error_set(err, -r, "cannot examine a text: %s", strerror(-r));
 	r = deposit(s, &content, label, err, &file);
 	if (r < 0)
 		return r;
@@ -256,7 +256,7 @@ int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struc
 	if (!ofs_mark_read(text, len, &mark))
 		return 0;
 	r = ofs_access_key(s->access, err, &key);
-	if (r < 0) /* without a store nothing was put there */
+	if (r < 0) /* without a store nothing was stored */
 		return r == -ENOENT ? 0 : r;
 	if (!ofs_mark_tag(text, len, key, tag, &at) || strcmp(tag, mark.tag) != 0)
 		return 0;
@@ -269,7 +269,7 @@ int ofs_shelf_find_mark_in(struct ofs_shelf *s, struct ofs_span string, struct o
 			   struct ofs_buf *scratch, struct ofs_mark *ret)
 {
 	scratch->len = 0;
-	/* No program escapes the letters that a pointer begins with. */
+	/* No program escapes the letters that a pointer starts with. */
 	if (!ofs_mark_may_be(string.p + 1, string.len - 2))
 		return 0;
 	ofs_span_decode(string, scratch);
@@ -340,7 +340,7 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 	make_hash(ret_string->data + before, ret_string->len - before, hash);
 	if (strcmp(hash, mark->hash) != 0)
 		r = ofs_error_set(err, EILSEQ,
-				  "ref %s does not have the content any more that was offloaded",
+				  "the content of ref %s has changed since it was offloaded",
 				  mark->ref);
 	if (r < 0)
 		ret_string->len = before;

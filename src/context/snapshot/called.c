@@ -11,7 +11,7 @@
 #define PATH_CHARS 100
 #define PATH_NAMES "path filepath file filename absolutepath targetfile notebookpath"
 #define ARGS_CHARS 200
-/* Of an argument as it is written; what is longer is not read to its end. */
+/* Bytes of an argument as written; longer ones are not decoded. */
 #define VALUE_BYTES 4096
 #define ANSWER_CHARS 80
 
@@ -46,7 +46,7 @@ static void append_string(struct ofs_span string, size_t max, struct ofs_buf *ou
 	ofs_prose_argument((const char *)text.data, text.len, max, out);
 }
 
-/* The command line in a call of a shell: a string, or the last of ["bash", "-lc", "make"]. */
+/* Finds the command line of a shell call: a string, or the last of ["bash", "-lc", "make"]. */
 static bool find_command(struct ofs_span args, struct ofs_buf *ret)
 {
 	struct ofs_span command = ofs_args_find(args, "command cmd"), element;
@@ -59,12 +59,12 @@ static bool find_command(struct ofs_span args, struct ofs_buf *ret)
 	if (!ofs_span_is_string(command))
 		return false;
 	ofs_span_decode(command, ret);
-	/* An editor's "command" names what it does to a path. */
+	/* An editor's "command" is an operation on a path. */
 	return ret->len &&
 	       (memchr(ret->data, ' ', ret->len) || !ofs_args_find(args, "path filepath").p);
 }
 
-/* Long values are left out, and of objects and arrays all but their number of members. */
+/* Appends a value; a long string becomes "...", an array its length, an object "{...}". */
 static void append_value(struct ofs_span value, struct ofs_buf *out)
 {
 	struct ofs_span_cursor cursor = ofs_span_enter(value);
@@ -110,7 +110,7 @@ static void append_args(struct ofs_span args, struct ofs_buf *out)
 			continue;
 		ofs_buf_append_str(out, before);
 		before = ", ";
-		if (value.p == path.p && ofs_span_is_string(value)) { /* needs no name */
+		if (value.p == path.p && ofs_span_is_string(value)) { /* a path needs no name */
 			append_string(value, PATH_CHARS, out);
 			continue;
 		}
@@ -151,7 +151,7 @@ void ofs_called_answer(const char *text, size_t len, struct ofs_buf *out)
 {
 	while (len && ofs_prose_is_blank(text[len - 1]))
 		len--;
-	/* A word says no more than that it went well. */
+	/* A single word says only that the call succeeded. */
 	if (!len || len > ANSWER_CHARS || *text == '{' || memchr(text, '\n', len) ||
 	    (!memchr(text, ' ', len) && !ofs_prose_is_digit(text[len - 1])))
 		return;

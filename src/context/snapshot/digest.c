@@ -7,17 +7,17 @@
 
 #define REF_MIN 6 /* letters and digits */
 #define REF_MAX 8
-#define ALSO "also stored in " /* before refs alone, where there is no room for what they are */
+#define ALSO "also stored in " /* before refs without a description, for which there is no room */
 #define OVER " (went well later)"
-#define LINE_TOKENS 2 /* "- " and the end of the line */
+#define LINE_TOKENS 2 /* for "- " and the end of the line */
 #define TITLE_TOKENS 4
-#define IN " in " /* in a title, before the folder that items are in */
+#define IN " in " /* in a title, before the folder of its items */
 #define NAMES_LINE 400 /* bytes */
 
 static const struct {
 	const char *title;
-	size_t max; /* items beside those that are fixed */
-	enum ofs_worth worth; /* of an item that comes from an earlier snapshot */
+	size_t max; /* limit of items; those of OFS_WORTH_MOST and more may exceed it */
+	enum ofs_worth worth; /* that of items from an earlier snapshot */
 } topics[OFS_TOPICS] = {
 	[OFS_TOPIC_GOAL] = { "Goal:", 24, OFS_WORTH_MOST },
 	[OFS_TOPIC_DECISIONS] = { "Decisions:", 12, OFS_WORTH_LITTLE },
@@ -77,7 +77,7 @@ struct ofs_item *ofs_digest_add(struct ofs_digest *d, enum ofs_topic topic, enum
 	return add(d, topic, ofs_checksum(text, len, 0), worth, order, text, len);
 }
 
-/* Where the last part of a path starts. */
+/* Returns where the last component of a path starts. */
 static const char *base_of(const char *path, size_t len)
 {
 	const char *slash = memrchr(path, '/', len);
@@ -99,7 +99,7 @@ void ofs_digest_refer(struct ofs_digest *d, uint64_t order, const char *path, si
 	item = add(d, OFS_TOPIC_REFERENCES, ofs_checksum(ref, ref_len, 0), OFS_WORTH_FIXED, order,
 		   text.data, text.len);
 	if (item->ref_end && !item->text[item->ref_end] && what_len) {
-		/* Until now it was known by its ref alone. */
+		/* Until now only the ref was known. */
 		free(item->text);
 		item->text = ofs_strndup((const char *)text.data, text.len);
 	}
@@ -119,7 +119,7 @@ static bool cut_end(const char *p, size_t *len, const char *end)
 	return true;
 }
 
-/* " x12" at the end, or 1. */
+/* Cuts " x12" off the end, and returns 12; or returns 1. */
 static uint32_t cut_times(const char *p, size_t *len)
 {
 	size_t i = *len;
@@ -133,7 +133,7 @@ static uint32_t cut_times(const char *p, size_t *len)
 	return OFS_MAX(times, 1u);
 }
 
-/* The length of a path that ends with a ref; 0: it is none. */
+/* Returns `len` if a path ends with a ref, else 0. */
 static size_t ref_path(const char *p, size_t len)
 {
 	const char *ref = base_of(p, len);
@@ -148,7 +148,7 @@ static size_t ref_path(const char *p, size_t len)
 	return len;
 }
 
-/* The parts of "a, b, c", each with `before` in front, to take(). */
+/* Calls take() for each part of "a, b, c", with `before` put in front. */
 static void read_list(struct ofs_digest *d, uint64_t order, const char *before, size_t before_len,
 		      const char *p, size_t len,
 		      void (*take)(struct ofs_digest *d, uint64_t order, const char *p, size_t len))
@@ -176,7 +176,7 @@ static void read_ref(struct ofs_digest *d, uint64_t order, const char *p, size_t
 		ofs_digest_refer(d, order, p, len, "", 0);
 }
 
-/* "PATH: WHAT" or "also stored in DIR/: k3f9x2, k3f9x3" */
+/* Reads "PATH: WHAT" or "also stored in DIR/: k3f9x2, k3f9x3". */
 static void read_reference(struct ofs_digest *d, uint64_t order, const char *p, size_t len)
 {
 	const char *colon = memmem(p, len, ": ", 2);
@@ -218,7 +218,7 @@ static void read_item(struct ofs_digest *d, enum ofs_topic topic, uint64_t order
 	item->read |= read;
 }
 
-/* The topic of "Goal:" or of "Files touched in /home/a/:", whose items are in `ret_folder` then. */
+/* Returns the topic of "Goal:" or "Files touched in /home/a/:", and the folder of its items. */
 static enum ofs_topic read_title(const char *p, size_t len, struct ofs_buf *ret_folder)
 {
 	ret_folder->len = 0;
@@ -238,7 +238,7 @@ static enum ofs_topic read_title(const char *p, size_t len, struct ofs_buf *ret_
 	return OFS_TOPICS;
 }
 
-/* An item whose path begins in that folder, unless it is absolute. */
+/* Reads an item. Relative paths start in the folder. */
 static void read_item_in(struct ofs_digest *d, enum ofs_topic topic, uint64_t order,
 			 const struct ofs_buf *folder, const char *p, size_t len)
 {
@@ -278,20 +278,20 @@ void ofs_digest_read(struct ofs_digest *d, const char *text, size_t len)
 
 /* ---- writing */
 
-/* An item as it is written, and whether it is. */
+/* An item in the form to be written. */
 struct draft {
 	const struct ofs_item *item;
 	struct ofs_buf line;
 	uint64_t tokens;
 	enum ofs_topic topic;
 	bool shown;
-	bool brief; /* a ref, named in a list */
+	bool brief; /* a ref without its description, in a list */
 };
 
 struct drafts {
-	struct draft *list; /* by topic, in order */
+	struct draft *list; /* by topic, then by order */
 	size_t n;
-	/* Of files and references: the first bytes of an item, a folder that others are in, too. */
+	/* For files and references: the start of an item's text, a folder shared with others. */
 	const char *folder[OFS_TOPICS];
 	size_t folder_len[OFS_TOPICS];
 	size_t shown[OFS_TOPICS];
@@ -310,7 +310,7 @@ static bool is_in(const struct ofs_item *item, const char *folder, size_t len)
 	return len && strncmp(item->text, folder, len) == 0;
 }
 
-/* How many bytes are saved when the first `len` of an item are named once; 0: they cannot be. */
+/* Returns the bytes saved by naming a folder once, or 0 if that is impossible. */
 static size_t folder_saves(const struct ofs_item_list *l, const char *folder, size_t len)
 {
 	size_t in = 0;
@@ -319,12 +319,12 @@ static size_t folder_saves(const struct ofs_item_list *l, const char *folder, si
 		if (is_in(&l->items[i], folder, len))
 			in++;
 		else if (*l->items[i].text != '/')
-			return 0; /* it could not be told from those that are */
+			return 0; /* it would look as if it were in the folder */
 	}
 	return in ? (in - 1) * len : 0;
 }
 
-/* Finds the folder that saves most. */
+/* Finds the folder that saves the most. */
 static void find_folder(const struct ofs_digest *d, enum ofs_topic topic, struct drafts *ret)
 {
 	const struct ofs_item_list *l = &d->topics[topic];
@@ -400,7 +400,7 @@ static void make_drafts(const struct ofs_digest *d, struct drafts *ret)
 	qsort(ret->list, ret->n, sizeof(*ret->list), compare_order);
 }
 
-/* The goal stays longest; then what is worth more, and of that the newer. */
+/* The least worth first, and of that the oldest; of the goal, its end first. */
 static int compare_worth(const void *a, const void *b)
 {
 	const struct draft *x = *(const struct draft *const *)a;
@@ -409,12 +409,12 @@ static int compare_worth(const void *a, const void *b)
 
 	if (x->item->worth != y->item->worth)
 		return x->item->worth < y->item->worth ? -1 : 1;
-	if (x_first && y_first) /* told from its start */
+	if (x_first && y_first) /* its start is kept longest */
 		return x->item->order > y->item->order ? -1 : 1;
 	return x->item->order < y->item->order ? -1 : x->item->order > y->item->order;
 }
 
-/* A ref is then named in a list only. */
+/* Reduces a reference to its ref, in a list. */
 static void shorten(struct drafts *d, struct draft *draft)
 {
 	uint64_t tokens = 1 + ofs_tokens_count(draft->item->text + draft->item->ref,
@@ -427,7 +427,7 @@ static void shorten(struct drafts *d, struct draft *draft)
 	draft->tokens = tokens;
 }
 
-/* Shortens references, the oldest first, and then leaves out what there is no room for. */
+/* Shortens or drops items in the order of their worth until the rest fits. */
 static void fit(struct drafts *d, uint64_t max_tokens)
 {
 	OFS_FREE struct draft **ranked = ofs_alloc((d->n + 1) * sizeof(struct draft *));
@@ -449,7 +449,7 @@ static void fit(struct drafts *d, uint64_t max_tokens)
 	}
 }
 
-/* All refs that are named only, by the directories that they are in. */
+/* Writes all refs without a description, grouped by directory. */
 static void write_brief(const struct drafts *d, struct ofs_buf *out)
 {
 	const struct ofs_item *last = NULL;

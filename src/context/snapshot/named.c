@@ -8,9 +8,9 @@
 
 #define BEGIN "[offloaded] "
 #define REF " (ref "
-#define WHAT_CHARS 160 /* with the size: a title is not cut again */
-#define NAMES_MAX 4096 /* that were used */
-#define UNUSED_MAX 40
+#define WHAT_CHARS 160 /* room for the size as well, so that a title is not cut twice */
+#define NAMES_MAX 4096 /* limit of used names */
+#define UNUSED_MAX 40 /* with so many names, unused ones are no longer added */
 
 static const char *find(const char *p, const char *end, const char *what)
 {
@@ -26,7 +26,7 @@ static const char *line_end(const char *p, const char *end)
 
 /* ---- pointers */
 
-/* The path that ends with refs/REF; where the text has none, that. */
+/* Appends the path in the text that ends with refs/REF, or else "refs/REF" itself. */
 static void find_path(const char *p, const char *end, const char *ref, size_t ref_len,
 		      struct ofs_buf *ret)
 {
@@ -44,7 +44,7 @@ static void find_path(const char *p, const char *end, const char *ref, size_t re
 	ofs_buf_append(ret, start, (size_t)(at + tail.len - start));
 }
 
-/* The pointer whose title begins at p; another may begin at `end`. */
+/* Adds the pointer whose title starts at p; `end` is where the next pointer starts. */
 static void note_pointer(struct ofs_digest *d, uint64_t order, const char *p, const char *end)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT, what = OFS_BUF_INIT;
@@ -107,7 +107,7 @@ void ofs_named_use(struct ofs_named *n, uint64_t order, const char *text, size_t
 	}
 }
 
-/* A name in the index of a pointer, "parse_frame:212", without its line. */
+/* Returns the length of a name in a pointer's index without its line number: "parse_frame:212". */
 static size_t without_line(const char *name, size_t len)
 {
 	size_t n = len;
@@ -125,7 +125,7 @@ void ofs_named_in_result(const struct ofs_named *n, struct ofs_digest *d, uint64
 	size_t name_len;
 
 	if (stored)
-		p = line_end(text, text + len); /* what it is, which the reference tells */
+		p = line_end(text, text + len); /* skip the title, which the reference has */
 	while ((name = ofs_name_next(&p, text + len, &name_len))) {
 		size_t number;
 

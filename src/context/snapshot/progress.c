@@ -6,9 +6,9 @@
 #include "context/snapshot/prose.h"
 
 #define LINE_CHARS 160
-/* Longer lines are no summaries. */
+/* Longer lines are not summaries. */
 #define LINE_BYTES 400
-/* At the end of an output, where runners count. */
+/* Searched at the end of an output, where test runners print totals. */
 #define TESTS_BYTES 4096
 #define HASH_MIN 7
 #define HASH_MAX 40
@@ -21,7 +21,7 @@ static bool is_word(const char *p, const char *end, const char *word)
 	       (p + n == end || !ofs_prose_is_word(p[n]));
 }
 
-/* Whether a number stands in a line before a word for tests. */
+/* Returns whether a line has a number before a word for tests. */
 static bool counts_tests(const char *p, const char *end)
 {
 	static const char *const words[] = { "passed",	 "failed",  "failures", "failure",
@@ -65,7 +65,7 @@ bool ofs_progress_tests(const char *text, size_t len, struct ofs_buf *ret_line)
 	return false;
 }
 
-/* "[main 1a2b3c4] Fix the parser", "[main (root-commit) 1a2b3c4] Begin" */
+/* Appends the commit of "[main 1a2b3c4] Fix the parser" or "[main (root-commit) 1a2b3c4] Begin". */
 static bool take_commit(const char *p, const char *end, struct ofs_buf *ret)
 {
 	const char *close = memchr(p, ']', (size_t)(end - p)), *hash;
@@ -108,7 +108,7 @@ size_t ofs_progress_announces(const char *line, size_t len)
 
 		if (len - at > n && strncasecmp(line + at, openings[i], n) == 0) {
 			at += n;
-			i = SIZE_MAX; /* there may be another: "Good, now" */
+			i = SIZE_MAX; /* start over, as in "Good, now" */
 		}
 	}
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(announcements); i++) {

@@ -7,7 +7,7 @@
 #define ESC 0x1b
 #define BEL 0x07
 
-/* The length of the terminal escape at p; one without an end takes the rest of its line. */
+/* Returns the length of the terminal escape at p; without an end it ends with the line. */
 static size_t escape_length(const unsigned char *p, size_t len)
 {
 	size_t n = 2;
@@ -28,25 +28,25 @@ static size_t escape_length(const unsigned char *p, size_t len)
 	return n < len && p[n] != '\n' ? n + 1 : n;
 }
 
-/* Characters that cannot be seen and may change how others are shown. */
+/* Returns whether a character is invisible, or may change how others are displayed. */
 static bool is_hidden(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || ofs_text_is_hidden(c);
 }
 
-/* A line under way. */
+/* A line being written. */
 struct line {
 	struct ofs_buf *out;
 	size_t start; /* in `out` */
 	size_t chars;
 	size_t max;
 	size_t room; /* length of `out` up to which "..." still fits */
-	size_t word; /* length of `out` after the last word that does */
-	bool blank; /* before the next character */
-	bool verbatim; /* no Markdown */
+	size_t word; /* length of `out` after the last word before which "..." still fits */
+	bool blank; /* a blank goes before the next character */
+	bool verbatim; /* not Markdown */
 };
 
-/* False: it does not fit. */
+/* Appends a character, after a blank if one is due. Returns false if it does not fit. */
 static bool put_char(struct line *l, const void *p, size_t n)
 {
 	size_t width = 1 + (l->blank && l->out->len > l->start);
@@ -70,7 +70,7 @@ static bool put_char(struct line *l, const void *p, size_t n)
 
 static void cut_line(struct line *l)
 {
-	/* A word that is most of the line is cut itself. */
+	/* Cut at a word, unless that would drop most of the line. */
 	if (l->word > l->start && (l->word - l->start) * 2 > l->room - l->start)
 		l->out->len = l->word;
 	else
@@ -78,7 +78,7 @@ static void cut_line(struct line *l)
 	ofs_buf_append(l->out, CUT, OFS_MIN(sizeof(CUT) - 1, l->max));
 }
 
-/* Where the text starts after marks of lists, quotes and headings. */
+/* Returns where the text starts after marks of lists, quotes and headings. */
 static size_t skip_marks(const char *text, size_t len)
 {
 	size_t i = 0, n;
@@ -94,7 +94,7 @@ static size_t skip_marks(const char *text, size_t len)
 	}
 }
 
-/* Takes a run of letters and digits as far as "..." fits after it; returns its length. */
+/* Appends letters and digits as long as "..." fits after them. Returns their number. */
 static size_t take_plain(struct line *l, const unsigned char *p, size_t len)
 {
 	size_t n = 0, room = l->max - l->chars;
@@ -112,7 +112,7 @@ static size_t take_plain(struct line *l, const unsigned char *p, size_t len)
 	return n;
 }
 
-/* Takes some characters, or what stands in for one; 0: it does not fit. */
+/* Appends some characters, or a substitute. Returns the bytes read, or 0 if they do not fit. */
 static size_t take_char(struct line *l, const unsigned char *p, size_t len)
 {
 	size_t plain = take_plain(l, p, len);

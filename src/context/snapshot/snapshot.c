@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goes through the messages from the newest to the oldest, so that each topic has its newest items
- * when it is full, what went well later is known when it failed, and names are used before the
- * results that they come from. Of a long text the two ends are looked at only, and names are taken
- * from the newest results alone: a chat has room for few.
+ * Goes through the messages from the newest to the oldest. So a topic that is full has the newest
+ * items, a failure is known to have been overcome, and the uses of names are seen before the
+ * results that they come from. Only the two ends of a long text are read, and names are taken from
+ * the newest results alone, since a chat has room for few.
  */
 #include "context/snapshot/snapshot.h"
 
@@ -19,18 +19,18 @@
 #include "context/json/args.h"
 #include "context/tool.h"
 
-/* Of a string, as it is written, what is looked at when it is longer than both. */
+/* Bytes of a string, as written, that are read at each end if it is longer. */
 #define HEAD_BYTES 12288
 #define TAIL_BYTES 8192
-/* Of results, what names are taken from. */
+/* Bytes of results from which names are taken. */
 #define NAMES_BYTES ((size_t)4 << 20)
-/* To find a place where a string may be cut. */
+/* Bytes searched for a position where a string may be cut. */
 #define CUT_SEARCH 4096
 #define LINE_CHARS 240
-#define GOAL_LINES 6 /* of the first message of the user */
-#define LATER_LINES 3 /* of another */
-#define ANSWER_MAX 60 /* bytes of an answer that says nothing without its question */
-/* Orders: later than what an earlier snapshot says, and room for the lines of each message. */
+#define GOAL_LINES 6 /* for the first message of the user */
+#define LATER_LINES 3 /* for later messages */
+#define ANSWER_MAX 60 /* bytes of an answer that means nothing without its question */
+/* Orders: those of an earlier snapshot are lower, and each message has room for its lines. */
 #define FIRST_ORDER (UINT64_C(1) << 32)
 #define MESSAGE_LINES 16
 #define PATH_NAMES "path filepath file filename absolutepath targetfile notebookpath"
@@ -42,13 +42,13 @@ struct making {
 	const struct ofs_chat *chat;
 	struct ofs_digest digest;
 	struct ofs_named names;
-	size_t named; /* bytes of results that names were taken from */
-	struct ofs_buf text; /* being looked at */
-	struct ofs_map well; /* keys of calls that went well later */
-	struct ofs_map rules; /* of tools, by the hash of their names */
-	bool *answered; /* for each call; set by its result */
-	bool announced; /* a newer text of the model says what comes next, or what came */
-	size_t first_user; /* the message that sets the goal */
+	size_t named; /* bytes of results searched for names so far */
+	struct ofs_buf text; /* the text being read */
+	struct ofs_map well; /* keys of calls that succeeded later */
+	struct ofs_map rules; /* rule + 1 of each tool, by the hash of its name */
+	bool *answered; /* for each call: a result was seen */
+	bool announced; /* a newer text of the model was seen: older announcements are stale */
+	size_t first_user; /* index of the message that sets the goal */
 };
 
 static void making_finish(struct making *m)
@@ -84,7 +84,7 @@ static struct ofs_item *add_buf(struct making *m, enum ofs_topic topic, enum ofs
 
 /* ---- texts */
 
-/* True if a string can be cut before p: that is within no escape, and no character. */
+/* Returns whether a string can be cut before p, outside any escape or character. */
 static bool is_cut(const char *p)
 {
 	if (*p == '\\')
@@ -92,13 +92,13 @@ static bool is_cut(const char *p)
 	return !ofs_prose_is_word(*p) && *p != '"' && *p != '/';
 }
 
-/* Decodes [p, p + len) of a string; the bytes around it are there, and are left alone. */
+/* Decodes [p, p + len), a part of a string with a byte on either side. */
 static void decode_part(const char *p, size_t len, struct ofs_buf *out)
 {
 	ofs_span_decode((struct ofs_span){ p - 1, len + 2 }, out);
 }
 
-/* Appends what a string says; of a long one its two ends, on lines of their own. */
+/* Appends the decoded string; of a long one only its two ends, on separate lines. */
 static void append_text(struct ofs_span string, struct ofs_buf *out)
 {
 	const char *p = string.p + 1;
@@ -129,7 +129,7 @@ static int take_text(void *arg, struct ofs_span string)
 	return 0;
 }
 
-/* The texts of a message, into m->text. */
+/* Replaces m->text by the texts of a message. */
 static void take_texts(struct making *m, size_t number)
 {
 	m->text.len = 0;
@@ -147,7 +147,7 @@ static uint64_t call_key(const struct ofs_chat_call *c)
 static enum ofs_tool_rule call_rule(struct making *m, const struct ofs_chat_call *c)
 {
 	uint64_t hash = ofs_checksum(c->name.p ? c->name.p : "", c->name.len, 0);
-	uintptr_t rule = (uintptr_t)ofs_map_get(&m->rules, hash); /* + 1 */
+	uintptr_t rule = (uintptr_t)ofs_map_get(&m->rules, hash); /* rule + 1 */
 	OFS_FREE char *name = NULL;
 
 	if (rule)
@@ -158,7 +158,7 @@ static enum ofs_tool_rule call_rule(struct making *m, const struct ofs_chat_call
 	return (enum ofs_tool_rule)rule;
 }
 
-/* True if a command line sends something to a file. */
+/* Returns whether a command line redirects output to a file. */
 static bool writes(const char *line)
 {
 	while ((line = strchr(line, '>'))) {
@@ -169,7 +169,7 @@ static bool writes(const char *line)
 	return false;
 }
 
-/* True if a command line only looks, as far as its first word tells. */
+/* Returns whether a command only reads, judged by its first word. */
 static bool command_looks(const struct ofs_chat_call *c)
 {
 	static const char *const programs[] = { "cat",	"cd",	"curl", "file", "find",
@@ -190,7 +190,7 @@ static bool command_looks(const struct ofs_chat_call *c)
 	       strncmp(p, "git diff", 8) == 0 || strncmp(p, "git show", 8) == 0;
 }
 
-/* True if a call only looked at something, as far as its tool's name or its command tell. */
+/* Returns whether a call only read something, judged by the tool's name or its command. */
 static bool call_looks(const struct ofs_chat_call *c, enum ofs_tool_rule rule)
 {
 	static const char *const verbs[] = { "get",    "list",	"search",    "find",	"read",
@@ -208,7 +208,7 @@ static bool call_looks(const struct ofs_chat_call *c, enum ofs_tool_rule rule)
 	return rule != OFS_TOOL_OTHER && rule != OFS_TOOL_WRITE;
 }
 
-/* True if the block that a result is in says that it failed. */
+/* Returns whether the block that contains a result reports an error. */
 static bool says_failed(struct ofs_span message, struct ofs_span text)
 {
 	struct ofs_span content = ofs_span_member(message, "content"), block;
@@ -223,7 +223,9 @@ static bool says_failed(struct ofs_span message, struct ofs_span text)
 	return false;
 }
 
-/* The exit code in the title of a pointer: "[offloaded] make: exit 2, 48,213 bytes". */
+/*
+ * Returns whether a pointer's title has a nonzero exit code: "[offloaded] make: exit 2, 48 bytes".
+ */
 static bool pointer_failed(const char *text, size_t len, struct ofs_buf *ret_line)
 {
 	const char *eol = memchr(text, '\n', len);
@@ -254,7 +256,7 @@ static void note_error(struct making *m, const struct ofs_chat_call *c, uint64_t
 		item->over = over;
 }
 
-/* A call that went well; files, tasks and references are told of as such. */
+/* Adds a call that succeeded, unless it appears as a file, a task list or a reference. */
 static void note_done(struct making *m, const struct ofs_chat_call *c, uint64_t order, bool stored)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf args = OFS_BUF_INIT, line = OFS_BUF_INIT;
@@ -276,7 +278,7 @@ static void note_done(struct making *m, const struct ofs_chat_call *c, uint64_t 
 		       order, line.data, line.len);
 }
 
-/* What an output of a shell tells of commits and tests; false: nothing. */
+/* Adds commits and test results in the output of a shell. Returns false if there are none. */
 static bool note_progress(struct making *m, const struct ofs_chat_call *c, uint64_t order)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT, tests = OFS_BUF_INIT;
@@ -335,7 +337,7 @@ static void take_result(struct making *m, const struct ofs_chat_result *r)
 
 /* ---- calls */
 
-/* The open tasks of a list that a harness keeps with a tool: [{"content", "status"}]. */
+/* Adds the open tasks of a list that a tool of the harness keeps: [{"content", "status"}]. */
 static void take_tasks(struct making *m, uint64_t order, struct ofs_span args)
 {
 	struct ofs_span list = ofs_args_find(args, TASK_NAMES), task;
@@ -393,7 +395,7 @@ static void take_call(struct making *m, size_t number)
 
 /* ---- messages */
 
-/* The last sentence of a text, if it is a question; else nothing. */
+/* Finds the last sentence of a text. Returns its length if it is a question, else 0. */
 static size_t last_question(const char *text, size_t len, const char **ret)
 {
 	const char *p;
@@ -410,7 +412,7 @@ static size_t last_question(const char *text, size_t len, const char **ret)
 	return (size_t)(text + len - p);
 }
 
-/* A short answer to a question of the model's is told with the question. False: it is none. */
+/* Adds a short answer together with the model's question. Returns false if it is not one. */
 static bool take_answer(struct making *m, size_t number)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT, answer = OFS_BUF_INIT;
@@ -433,7 +435,7 @@ static bool take_answer(struct making *m, size_t number)
 	return true;
 }
 
-/* The first lines of what the user says; what a harness adds to it is left out. */
+/* Adds the first lines of the user's text, without what a harness adds. */
 static void take_user(struct making *m, size_t number)
 {
 	bool first = number == m->first_user;
@@ -459,7 +461,7 @@ static void take_user(struct making *m, size_t number)
 		eol = memchr(p, '\n', (size_t)(end - p));
 		eol = eol ? eol : end;
 		if (*p == '<')
-			continue; /* a tag of the harness */
+			continue; /* the harness's tag */
 		item = add_line(m, OFS_TOPIC_GOAL, first ? OFS_WORTH_MOST : OFS_WORTH_MUCH, order,
 				p, (size_t)(eol - p));
 		left -= item != NULL;
@@ -468,8 +470,8 @@ static void take_user(struct making *m, size_t number)
 }
 
 /*
- * The first line of what the model says, and what it asks when nobody has answered. Of lines that
- * only announce a step the newest tells what comes next.
+ * Adds the first line of the model's text, and its question if nobody answered. Of lines that only
+ * announce a step, the newest tells what comes next.
  */
 static void take_model(struct making *m, size_t number, bool last)
 {
@@ -523,7 +525,7 @@ static void take_all(struct making *m, const bool gone[])
 		else if (gone[i] && message->role == OFS_ROLE_ASSISTANT && m->text.len)
 			take_model(m, i, !spoken);
 		spoken |= user;
-		/* Results stand before the text of their message, so they come after it here. */
+		/* Results precede the text of their message, so here they follow it. */
 		for (; result && c->results[result - 1].message == i; result--) {
 			if (gone[i])
 				take_result(m, &c->results[result - 1]);

@@ -8,11 +8,11 @@
 #include "context/json/args.h"
 
 #define LINE_MAX_CHARS 180
-#define JSON_MAX 65536 /* JSON that is larger is looked at as any other text */
-#define SCAN_MAX 400 /* bytes of a line that are looked at */
+#define JSON_MAX 65536 /* larger JSON is searched like other text */
+#define SCAN_MAX 400 /* bytes of a line that are searched */
 #define TEXTS "message error detail stderr reason output stdout"
 
-/* How well a line tells what failed. */
+/* How well a line describes a failure. */
 enum telling {
 	NOTHING,
 	CODE, /* an exit code */
@@ -26,18 +26,19 @@ struct line {
 	size_t len;
 };
 
-/* What harnesses and tools write in place of an answer. */
+/* How harnesses and tools start a text that replaces an answer. */
 /* clang-format off */
 static const char *const starts[] = {
 	"Error:", "Error executing", "Error calling", "Error occurred", "Error running",
 	"Error reading", "Error writing", "Error while", "Error - ", "Exception:", "fatal:",
 	"panic:", "<error>", "<tool_use_error>", "Invalid tool", "Unknown tool", "No such tool",
-	"Tool execution failed", "Tool call failed", "MCP error ", "API Error:", "Permission denied",
-	"File not found", "File does not exist", "File has not been read", "No such file or directory",
+	"Tool execution failed", "Tool call failed", "MCP error ", "API Error:",
+	"Permission denied", "File not found", "File does not exist", "File has not been read",
+	"No such file or directory",
 	"Failed to ", "Command failed", "Command timed out", "Request timed out",
 	"Your proposed edit has introduced new syntax error",
 	"Traceback (most recent call last)",
-	/* Of users and of hooks. */
+	/* By users and hooks. */
 	"The user doesn't want to ", "The user rejected", "The user denied", "The user declined",
 	"User rejected", "User denied", "User declined", "The tool use was rejected",
 	"Request interrupted by user", "[Request interrupted by user", "Permission to use ",
@@ -62,20 +63,20 @@ static const char *find(struct line l, const char *what)
 	return memmem(l.p, l.len, what, strlen(what));
 }
 
-/* "error: ...", "x.c:3:1: error: ...", "module.NameError: ...", "bash: foo: not found" */
+/* Matches "error: ...", "x.c:3:1: error: ...", "module.NameError: ...", "bash: foo: not found". */
 static bool says_error(struct line l)
 {
 	static const char *const words[] = { "rror:",  "RROR:",	 "xception:",
 					     "fatal:", "panic:", "rror[" };
 	static const char *const stops[] = { "o such file or directory", ": command not found",
 					     "ermission denied", ": not found", "(core dumped)" };
-	/* "error[E0308]: mismatched types" has one, too. */
+	/* "error[E0308]: mismatched types" has a colon as well. */
 	bool colon = memchr(l.p, ':', l.len);
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(words) && colon; i++) {
 		const char *at = find(l, words[i]);
 
-		/* Before it stands one word, or a place in a file. */
+		/* Only one word or a position in a file may precede it. */
 		if (at && (!memchr(l.p, ' ', (size_t)(at - l.p)) ||
 			   find((struct line){ l.p, (size_t)(at - l.p) }, ": ")))
 			return true;
@@ -87,7 +88,7 @@ static bool says_error(struct line l)
 	return false;
 }
 
-/* "FAILED tests/a.py", "=== 2 failed, 10 passed in 1.2s ===" */
+/* Matches "FAILED tests/a.py" and "=== 2 failed, 10 passed in 1.2s ===". */
 static bool counts_failures(struct line l)
 {
 	const char *at = find(l, " failed"), *p = at;
@@ -99,7 +100,7 @@ static bool counts_failures(struct line l)
 	return p != at && *p != '0';
 }
 
-/* "exit code: 1", "exited with status 2" */
+/* Matches "exit code: 1" and "exited with status 2". */
 static bool has_exit_code(struct line l)
 {
 	static const char *const words[] = { "xit code", "xit status", "eturncode",
@@ -129,7 +130,7 @@ static enum telling tell(struct line l, bool shown)
 	return has_exit_code(l) ? CODE : NOTHING;
 }
 
-/* The first of the lines that tell most; an exit code tells less than the line before it. */
+/* Finds the first of the most telling lines; for an exit code, the line before it. */
 static enum telling search(const char *text, size_t len, bool shown, struct line *ret)
 {
 	const char *end = text + len, *eol;
@@ -158,7 +159,7 @@ static enum telling search(const char *text, size_t len, bool shown, struct line
 			*ret = telling == CODE && last.len ? last : l;
 			best = telling;
 		}
-		if (shown) /* where only its start counts */
+		if (shown) /* only the start counts */
 			break;
 		last = l;
 	}
@@ -172,7 +173,7 @@ static bool is_word(struct ofs_span s, const char *word)
 	return s.len == strlen(word) && memcmp(s.p, word, s.len) == 0;
 }
 
-/* True if an object says by its members that something failed. */
+/* Returns whether an object's members report a failure. */
 static bool says_failed(struct ofs_span object)
 {
 	struct ofs_span error = ofs_args_find(object, "error");
@@ -189,7 +190,7 @@ static bool says_failed(struct ofs_span object)
 	       ofs_span_is(ofs_args_find(object, "status"), "error");
 }
 
-/* "EISDIR: ...", "ENOENT: ..." */
+/* Matches "EISDIR: ..." and "ENOENT: ...". */
 static bool is_errno(const char *text, size_t len)
 {
 	size_t n = 1;
@@ -199,7 +200,7 @@ static bool is_errno(const char *text, size_t len)
 	return *text == 'E' && n > 3 && n + 1 < len && text[n] == ':' && text[n + 1] == ' ';
 }
 
-/* "ValueError: ...", "java.io.IOException: ..." */
+/* Matches "ValueError: ..." and "java.io.IOException: ...". */
 static bool is_exception(const char *text, size_t len)
 {
 	struct line word = { text, 0 };
@@ -261,7 +262,7 @@ bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *
 	    ofs_span_parse(text, len, NULL, &value) == 0)
 		return search_object(value, ret_line);
 	if (search(text, len, shown, &line) == NOTHING) {
-		/* What is indented is part of a listing. */
+		/* Indented lines are part of a listing. */
 		if (shown || (first && text[first - 1] != '\n') ||
 		    !ofs_trouble_begins(text + first, len - first))
 			return false;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Failures that outputs of tools tell of, and the lines that say it best. */
+/* Finds failures in the output of tools, and the lines that describe them best. */
 #pragma once
 
 #include "base/buf.h"
 
 /*
- * Looks at an output. `shown`: it is the text of files, in which words such as "error" mean
- * nothing, so that only its start and end count. Appends the telling line to `ret_line`, as one
- * line. False: nothing failed, as far as it can be seen.
+ * Finds a failure in an output, and appends the line that describes it to `ret_line`, in one line.
+ * `shown`: the output shows files, in which a word such as "error" means nothing, so only its start
+ * counts. Returns false if nothing seems to have failed.
  */
 bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *ret_line);
 
-/* Whether a text starts as a failure, a rejection or an exception does, and not as an answer. */
+/* Returns whether a text starts like a failure, a rejection or an exception. */
 bool ofs_trouble_begins(const char *text, size_t len);

@@ -14,7 +14,7 @@
 
 #define TOOL_MAX 256
 #define TIME_TEXT_MAX 40
-/* Larger numbers are milliseconds, and so on; seconds reach this in the year 5138. */
+/* Larger numbers are not seconds but milliseconds or finer; seconds reach this in the year 5138. */
 #define TIME_SECONDS_MAX 1e11
 
 #define EXAMPLE "{\"tool\": NAME, \"args\": {...}, \"result\": ...}"
@@ -37,7 +37,7 @@ static const char *kind_of(struct ofs_span s)
 
 /* ---- time */
 
-/* "2026-11-22T19:30:54.123+01:00"; without a zone it is UTC. */
+/* Reads "2026-11-22T19:30:54.123+01:00". Without a zone it is UTC. */
 static bool read_date(const char *p, int64_t *ret_ms)
 {
 	struct tm tm = { 0 };
@@ -64,7 +64,7 @@ static bool read_date(const char *p, int64_t *ret_ms)
 	return true;
 }
 
-/* Seconds, or milliseconds down to nanoseconds. */
+/* Reads a number of seconds, or of milli-, micro- or nanoseconds, which its size tells. */
 static bool read_number(const char *text, int64_t *ret_ms)
 {
 	char *end;
@@ -80,7 +80,7 @@ static bool read_number(const char *text, int64_t *ret_ms)
 	return true;
 }
 
-/* A timestamp that cannot be read is ignored. */
+/* Reads the timestamp; an unreadable one is ignored. */
 static void read_time(struct ofs_tool_call *call)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -88,7 +88,7 @@ static void read_time(struct ofs_tool_call *call)
 	long long ms;
 
 	if (ofs_span_integer(ofs_args_find(call->object, TIME_MS_NAMES), &ms)) {
-		call->has_timestamp = ms >= 0; /* whatever its size */
+		call->has_timestamp = ms >= 0; /* in milliseconds, whatever its size */
 		call->timestamp_ms = ms;
 	} else if (s.p && s.len <= TIME_TEXT_MAX) {
 		ofs_args_text(s, &text);

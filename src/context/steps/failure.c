@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Failures of a call, by what its harness, its result and its text say. */
+/* Finds out whether a call failed, by the members of the call and its result, and by the text. */
 #include <ctype.h>
 
 #include "context/json/args.h"
@@ -11,10 +11,7 @@
 #define REASON_NAMES "message error reason detail details text description"
 #define SUCCESS_NAMES "success ok succeeded"
 
-/*
- * A longer text that starts like an error, from a tool that returns what it has read, is taken for
- * what was read.
- */
+/* Longer text that starts like an error is content, if the tool returns what it reads. */
 #define PASSED_ON_MAX 1000
 
 #define TRACEBACK "Traceback (most recent call last)"
@@ -31,14 +28,14 @@ static void fail_by_text(struct ofs_observing *o, const char *text, size_t len)
 		ofs_scan_last_line(text, len, &text, &n);
 	} else if (ofs_scan_line(&p, text + len, &line, &n)) {
 		n = ofs_scan_trim(text, n);
-		/* The first line may only announce what the second says. */
+		/* The first line may only introduce the second. */
 		if (n && text[n - 1] == ':' && ofs_scan_line(&p, text + len, &line, &n))
 			n += (size_t)(line - text);
 	}
 	ofs_observe_fail(o, text, n);
 }
 
-/* The text of these tools is mostly quoted from elsewhere. */
+/* Returns whether the text is mostly quoted from elsewhere. */
 static bool passes_on(const struct ofs_observing *o, size_t len)
 {
 	return len > PASSED_ON_MAX && o->rule != OFS_TOOL_OTHER && o->rule != OFS_TOOL_WRITE &&
@@ -53,7 +50,7 @@ static void look_at_text(struct ofs_observing *o, const char *text, size_t len)
 
 /* ---- members */
 
-/* The value of "error" may say that there is none. */
+/* The value of "error" may also mean that there is none. */
 static bool says_error(struct ofs_span s)
 {
 	if (!s.p || *s.p == 'f' || *s.p == '0')
@@ -61,7 +58,7 @@ static bool says_error(struct ofs_span s)
 	return s.len > 2 && (ofs_span_is_string(s) || ofs_args_count(s) > 0 || isalnum(*s.p));
 }
 
-/* Takes a reason, which is a text or an object that has it. */
+/* Takes the reason from a text, or from an object that contains one. */
 static void fail_with(struct ofs_observing *o, struct ofs_span reason)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -97,7 +94,7 @@ static void look_at_members(struct ofs_observing *o, struct ofs_span object, con
 		fail_by_text(o, text, len);
 }
 
-/* The members are the tool's own, not part of what it has read or run. */
+/* Returns whether the members are the tool's own, not part of what it read or ran. */
 static bool is_own(const struct ofs_observing *o, struct ofs_span json)
 {
 	return json.p == o->call->result.p || o->result.unwrapped.data ||

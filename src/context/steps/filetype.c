@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The kind of a file, by its name and its first bytes. */
+/* Finds the type of a file by its name and its first bytes. */
 #include <strings.h>
 
 #include "context/steps/observation.h"
 
-/* Endings of names, each with its language; these files are text/plain. */
+/* Endings of text/plain files, each followed by its language. */
 static const char *const languages[] = {
 	"py",	 "Python",	 "pyi",	 "Python",	 "c",	 "C",	       "h",   "C",
 	"cc",	 "C++",		 "cpp",	 "C++",		 "hpp",	 "C++",	       "js",  "JavaScript",
@@ -16,8 +16,8 @@ static const char *const languages[] = {
 };
 
 /*
- * Other types, by the ending or the first bytes, which harnesses give in base64, too. Text with the
- * name of a picture was made from it by the tool.
+ * Other types, by the ending or the first bytes; harnesses also pass those in base64. Text under
+ * the name of a picture is the tool's rendering of it.
  */
 static const struct {
 	const char *ending, *begin; /* either may be NULL */
@@ -46,7 +46,7 @@ static const struct {
 	{ "diff", NULL, { "diff", "text/x-diff" } },
 };
 
-/* The type of that ending; without a name if there is none. */
+/* Returns the type for an ending; its name is NULL if there is none. */
 static struct ofs_filetype by_ending(const char *ending)
 {
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(types); i++) {

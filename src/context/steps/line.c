@@ -6,17 +6,17 @@
 #include "base/redact.h"
 #include "base/text.h"
 
-/* Input bytes read for each character that is shown: escape sequences and white space take some. */
+/* Input bytes read for each character shown; escape sequences and white space use up some. */
 #define LINE_SPREAD 8
-/* Read after (or before) what is shown, so that no secret is seen only in part. */
+/* Bytes read after (or before) the part shown, so that no secret is seen only in part. */
 #define LINE_AHEAD ((size_t)4096)
 #define LINE_MARK "..."
-/* A word up to this long is left out rather than cut. */
+/* The longest word that is left out rather than cut. */
 #define LINE_WORD ((size_t)24)
-/* Of a name in a template. */
+/* Characters of names in templates. */
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
-/* The length of the white space, or separator of lines (U+2028, U+2029), at p; 0: it is neither. */
+/* Returns the length of the white space or line separator (U+2028, U+2029) at p, or 0. */
 static size_t blank_at(const char *p, const char *end)
 {
 	bool is_separator = end - p >= 3 && (memcmp(p, "\xe2\x80\xa8", 3) == 0 ||
@@ -25,7 +25,7 @@ static size_t blank_at(const char *p, const char *end)
 	return is_separator ? 3 : isspace((unsigned char)*p) != 0;
 }
 
-/* Replaces runs of white space by one blank, drops them at the ends, and returns the new length. */
+/* Replaces runs of white space by one blank, trims both ends, and returns the new length. */
 static size_t join_lines(char *text, size_t len)
 {
 	const char *p = text, *end = text + len;
@@ -45,7 +45,7 @@ static size_t join_lines(char *text, size_t len)
 	return (size_t)(to - text);
 }
 
-/* Appends all of a text on one line, which is valid UTF-8 without control characters. */
+/* Appends all of a text as one line of valid UTF-8 without control characters. */
 static void make_line(struct ofs_buf *out, const char *text, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf joined = OFS_BUF_INIT;
@@ -78,7 +78,7 @@ size_t ofs_line_characters(const void *text, size_t len)
 	return n;
 }
 
-/* The offset of character `n`. */
+/* Returns the offset of character `n`, or `len`. */
 static size_t find_character(const uint8_t *p, size_t len, size_t n)
 {
 	size_t i = 0;
@@ -91,8 +91,8 @@ static size_t find_character(const uint8_t *p, size_t len, size_t n)
 }
 
 /*
- * Appends the line of a text's start or end: whole, or somewhat longer than `max` characters.
- * `ret_cut`: the text has more.
+ * Appends the start or end of a text as a line: the whole text, or somewhat more than `max`
+ * characters. Sets *ret_cut to whether the text continues.
  */
 static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t max, bool end,
 		    bool *ret_cut)
@@ -102,7 +102,7 @@ static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t ma
 
 	ofs_redact_text(&shown, end ? text + len - window : text, window);
 	*ret_cut = window < len;
-	/* A secret that the window cuts in two lies in the dropped part. */
+	/* Drop the part in which a secret may have been cut in two. */
 	if (*ret_cut && end) {
 		drop = OFS_MIN(shown.len, LINE_AHEAD);
 		while (drop < shown.len && is_inside(shown.data[drop]))
@@ -114,7 +114,7 @@ static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t ma
 	make_line(out, (const char *)shown.data + drop, shown.len - drop);
 }
 
-/* The start of the next word, if that is near: half a word reads as another word. */
+/* Returns the start of the next word if that is near; half a word reads like another word. */
 static size_t find_word(const uint8_t *p, size_t len, size_t at)
 {
 	const uint8_t *blank =
@@ -165,7 +165,7 @@ void ofs_line_append_str(struct ofs_buf *out, const char *text, size_t max)
 
 void ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max)
 {
-	/* White space at the end would only use up the window. */
+	/* Trailing white space would only use up the window. */
 	while (len && isspace((unsigned char)text[len - 1]))
 		len--;
 	append(out, text, len, max, true);

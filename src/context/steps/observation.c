@@ -20,7 +20,7 @@ void ofs_observe_say_size(struct ofs_observing *o, uint64_t bytes)
 		ofs_observe_say(o, "%s", ofs_counted(bytes, "byte").text);
 		return;
 	}
-	/* A value that rounds to 1000 is 1 of the next unit. */
+	/* 999.5 and more rounds to 1 of the next unit. */
 	for (; value >= 999.5 && unit[1]; unit++)
 		value /= 1000;
 	ofs_observe_say(o, "%.*f%cB", value < 9.95 ? 1 : 0, value, *unit);
@@ -73,7 +73,7 @@ json_t *ofs_observe_scalar(struct ofs_span value)
 		json = ofs_span_json(value);
 	if (json)
 		return json;
-	/* A number that jansson cannot represent is kept as its text. */
+	/* Numbers that jansson cannot represent are kept as text. */
 	ofs_args_text(value, &text);
 	return ofs_line_json((char *)text.data, text.len, OFS_OBSERVATION_ARG_MAX);
 }
@@ -83,7 +83,7 @@ const char *ofs_observe_set_arg(struct ofs_observing *o, const char *as, const c
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 
-	if (strcmp(as, "path") == 0) /* of which the end tells most */
+	if (strcmp(as, "path") == 0) /* the end of a path tells most */
 		ofs_line_append_end(&line, text, len, OFS_OBSERVATION_ARG_MAX);
 	else
 		ofs_line_append(&line, text, len, OFS_OBSERVATION_ARG_MAX);
@@ -98,7 +98,7 @@ const char *ofs_observe_take(struct ofs_observing *o, struct ofs_span from, cons
 	struct ofs_span value = ofs_args_find(from, names);
 	struct ofs_span_cursor c = ofs_span_enter(value);
 
-	/* Of several values the first is taken: {"paths": ["a.c", "b.c"]}. */
+	/* The first of several values counts: {"paths": ["a.c", "b.c"]}. */
 	if (ofs_span_is_array(value) && !ofs_span_next(&c, &value))
 		return NULL;
 	if (!ofs_span_is_string(value) || value.len == 2)

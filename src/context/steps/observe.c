@@ -7,7 +7,7 @@
 /* In characters. */
 #define OTHER_TEXT_MAX 200
 
-/* Arguments kept in one step. */
+/* The most arguments kept in a step. */
 #define ARGS_MAX 32
 
 static void observe_other(struct ofs_observing *o)
@@ -24,8 +24,8 @@ static void observe_other(struct ofs_observing *o)
 static const struct {
 	const char *category;
 	void (*observe)(struct ofs_observing *o);
-	const char *kept; /* arguments that are kept under their own names; NULL: all */
-	bool says_failure; /* in its own words */
+	const char *kept; /* names of arguments to keep; NULL: all */
+	bool says_failure; /* the observation reports failures itself */
 } rules[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_OTHER] = { "general", observe_other, NULL, true },
 	[OFS_TOOL_READ] = { "file_read", ofs_observe_file,
@@ -72,7 +72,7 @@ static bool is_patch(struct ofs_span command)
 	return ofs_span_next(&c, &word) && ofs_span_is(word, "apply_patch");
 }
 
-/* The rule for a tool that does several things, by its arguments. */
+/* Adjusts the rule by the arguments, for tools that do several things. */
 static enum ofs_tool_rule refine(enum ofs_tool_rule rule, struct ofs_span args)
 {
 	struct ofs_span command = ofs_args_find(args, "command");
@@ -80,14 +80,14 @@ static enum ofs_tool_rule refine(enum ofs_tool_rule rule, struct ofs_span args)
 	if (rule == OFS_TOOL_WRITE &&
 	    (ofs_span_is(command, "view") || ofs_span_is(command, "read")))
 		return OFS_TOOL_READ;
-	/* codex gives its shell a patch as a command. */
+	/* codex passes patches to its shell as a command. */
 	if (rule == OFS_TOOL_SHELL && is_patch(command))
 		return OFS_TOOL_WRITE;
-	/* "open" is a file's, or a page's. */
+	/* "open" may open a file or a page. */
 	if (rule == OFS_TOOL_READ && !ofs_args_find(args, OFS_OBSERVE_PATH_NAMES).p &&
 	    ofs_args_find(args, "url").p)
 		return OFS_TOOL_VISIT;
-	/* "search" is the web's, or a folder's. */
+	/* "search" may search the web or a folder. */
 	if (rule == OFS_TOOL_SEARCH && ofs_args_find(args, "pattern regex directory include").p)
 		return OFS_TOOL_GREP;
 	return rule;
@@ -124,7 +124,7 @@ int ofs_observe(struct ofs_observing *o, const struct ofs_tool_call *call, enum 
 	r = ofs_content_scan(&o->spool, &o->content);
 	if (r < 0)
 		return r;
-	if (rule != OFS_TOOL_SHELL) /* which depends on the exit code */
+	if (rule != OFS_TOOL_SHELL) /* for a shell it depends on the exit code */
 		ofs_failure_find(o, true);
 	o->offload = ofs_observe_is_large(o);
 	rules[rule].observe(o);
@@ -135,7 +135,7 @@ int ofs_observe(struct ofs_observing *o, const struct ofs_tool_call *call, enum 
 	}
 	if (o->failed && !o->error.len)
 		ofs_buf_append_str(&o->error, "failed");
-	/* The parts were cleaned and shortened, but there may be many. */
+	/* The parts are clean and short, but there may be many. */
 	whole = ofs_buf_steal(&o->observation);
 	ofs_line_append(&o->observation, (char *)whole.data, whole.len, OFS_OBSERVATION_MAX);
 	return 0;

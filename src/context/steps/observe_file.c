@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files and pages that are read, and files that are written. */
+/* Rules for reading files and pages, and for writing files. */
 #include <stdio.h>
 
 #include "context/json/args.h"
@@ -16,18 +16,18 @@
 #define EDITS_NAMES "edits replacements replacementchunks changes"
 #define URL_NAMES "url uri link href address page website targeturl startUrl urls pageurl"
 
-/* Names of files in a patch that are shown. */
+/* The most file names of a patch that are shown. */
 #define PATCH_FILES_SHOWN 3
 
-/* Statuses of HTTP. */
+/* HTTP statuses. */
 #define STATUS_MIN 100
 #define STATUS_ERROR 400
 #define STATUS_MAX 599
 
-/* "[File: setup.py (94 lines total)]", as an interface for agents shows what is open. */
+/* "[File: setup.py (94 lines total)]", by which some interfaces for agents show the open file. */
 static const char open_mark[] = "[File: ";
 
-/* Puts the path, from the arguments or the result, into minimal_args; NULL if there is none. */
+/* Copies the path from the arguments or the result to minimal_args. Returns it, or NULL. */
 static const char *take_path(struct ofs_observing *o)
 {
 	const struct ofs_tool_result *r = &o->result;
@@ -44,12 +44,12 @@ static const char *take_path(struct ofs_observing *o)
 	return end ? ofs_observe_set_arg(o, "path", path, (size_t)(end - path)) : NULL;
 }
 
-/* The kind of file that the result's text is. */
+/* Returns the file type of the result's text. */
 static struct ofs_filetype type_of(const struct ofs_observing *o, const char *path)
 {
 	struct ofs_content content = o->content;
 
-	/* The stored content is then JSON that holds the text. */
+	/* Here the stored content is JSON around the text. */
 	if (o->result.text != o->result.content) {
 		content.ext = "txt";
 		content.binary = false;
@@ -79,7 +79,7 @@ void ofs_observe_file(struct ofs_observing *o)
 
 /* ---- patches */
 
-/* "*** Update File: a.c" or "+++ b/a.c": the name, or NULL. */
+/* Returns the file that a line such as "*** Update File: a.c" or "+++ b/a.c" names, or NULL. */
 static const char *patched_file(const char *line, size_t len, size_t *ret_len)
 {
 	static const char *const marks[] = { "*** Update File: ", "*** Add File: ",
@@ -96,7 +96,7 @@ static const char *patched_file(const char *line, size_t len, size_t *ret_len)
 	return NULL;
 }
 
-/* The first file of a patch becomes the path. False: it is none. */
+/* Describes a patch; its first file becomes the path. Returns false if the text is not a patch. */
 static bool observe_patch(struct ofs_observing *o, const char *p, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
@@ -127,7 +127,7 @@ static bool observe_patch(struct ofs_observing *o, const char *p, size_t len)
 	return true;
 }
 
-/* A patch is an argument, or the last word of a command: ["apply_patch", "*** Begin Patch..."]. */
+/* Tries an argument, or the last word of a command: ["apply_patch", "*** Begin Patch..."]. */
 static bool try_patch(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -144,7 +144,7 @@ static bool try_patch(struct ofs_observing *o)
 
 /* ---- writing */
 
-/* Bytes and lines of a string; 0 for other values. */
+/* Returns the bytes of a string, and its lines in *ret_lines; 0 for other values. */
 static size_t measure(struct ofs_span value, size_t *ret_lines)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -155,7 +155,7 @@ static size_t measure(struct ofs_span value, size_t *ret_lines)
 	return text.len;
 }
 
-/* True if the tool's name or its answer says that it made the file, or replaced all of it. */
+/* Returns whether the tool's name or result says that the whole file was written. */
 static bool is_whole(const struct ofs_observing *o)
 {
 	const struct ofs_tool_result *r = &o->result;
@@ -195,7 +195,7 @@ void ofs_observe_write(struct ofs_observing *o)
 	struct ofs_span old = ofs_args_find(o->call->args, OLD_NAMES);
 	size_t bytes, lines;
 
-	/* An edit of nothing makes a file. */
+	/* An edit that replaces an empty string creates a file. */
 	if (!ofs_span_is_string(text) && ofs_span_is_string(old) && old.len == 2)
 		text = ofs_args_find(o->call->args, NEW_NAMES);
 	if (ofs_span_is_string(text) && (!ofs_span_is_string(old) || old.len == 2)) {
@@ -206,13 +206,13 @@ void ofs_observe_write(struct ofs_observing *o)
 	} else if (!try_patch(o)) {
 		observe_edit(o, path);
 	}
-	/* The content written is on disk; only the report of a failure may be long. */
+	/* Written content is on disk already; only a failure report can be worth storing. */
 	o->offload = o->failed && ofs_observe_is_large(o);
 }
 
 /* ---- pages */
 
-/* Appends an address without its scheme and without a slash at its end. */
+/* Appends an address without its scheme and a trailing slash. */
 static void say_url(struct ofs_observing *o, const char *url)
 {
 	const char *scheme = strstr(url, "://");
@@ -224,7 +224,7 @@ static void say_url(struct ofs_observing *o, const char *url)
 			OFS_OBSERVATION_ARG_MAX);
 }
 
-/* The status of HTTP: 200, "200 OK", or at the start of the text "HTTP/1.1 200 OK". */
+/* Finds the HTTP status: 200, "200 OK", or "HTTP/1.1 200 OK" at the start of the text. */
 static bool find_status(const struct ofs_tool_result *r, long long *ret)
 {
 	struct ofs_span s =

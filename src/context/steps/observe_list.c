@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists: names of files, lines in files that match, results of a search of the web. */
+/* Rules for lists: names of files, matching lines, results of web searches. */
 #include <ctype.h>
 #include <stdio.h>
 
@@ -18,7 +18,7 @@
 	"query q searchquery searchterm search keywords keyword text input question queries " \
 	"term"
 
-/* Where results have a list, or an object that has it. */
+/* Members that hold the results: a list, or an object with one. */
 #define LIST_NAMES                                                                              \
 	"matches results organicresults organic webresults entries items files filenames hits " \
 	"children searchresults documents articles contents paths value pages links news "      \
@@ -28,23 +28,23 @@
 #define FILE_COUNT_NAMES "numfiles filecount filesmatched"
 #define LIST_DEPTH 3
 
-/* "-rw-r--r-- " */
+/* length of "-rw-r--r--" */
 #define MODE_SIZE 10
 
 #define WEB_MARKS 5
 
 struct tally {
 	size_t items, dirs, files;
-	bool counted; /* `items` */
-	bool said; /* by a sentence */
-	const char *branch; /* how a drawn tree marks a name; NULL: the list is no tree */
-	const char *file; /* of the last match */
+	bool counted; /* `items` is known */
+	bool said; /* a sentence gave the numbers */
+	const char *branch; /* what marks a name in a drawn tree; NULL: not a tree */
+	const char *file; /* that of the last match */
 	size_t file_len;
-	size_t plain; /* lines without a file's name */
-	size_t numbered; /* "12:text", of a single file */
-	/* Context lines ("11-text") and the "--" between groups of them. */
+	size_t plain; /* lines without a file name */
+	size_t numbered; /* lines "12:text", as for a single file */
+	/* Context lines ("11-text"), and lines "--" between groups of them. */
 	size_t around, breaks;
-	size_t named; /* "a.c:text", without a number */
+	size_t named; /* lines "a.c:text", without a number */
 	size_t marked[WEB_MARKS];
 };
 
@@ -80,7 +80,7 @@ static bool take_number(struct ofs_span json, const char *names, size_t *ret)
 	return true;
 }
 
-/* `numbers`: a member may say how many there are. False: there is neither a list nor a number. */
+/* Counts results in JSON; `numbers`: also by members with counts. Returns false if it cannot. */
 static bool count_json(struct ofs_span json, int depth, bool numbers, struct tally *t)
 {
 	struct ofs_span list = ofs_span_is_array(json) ? json : ofs_args_find(json, LIST_NAMES);
@@ -111,13 +111,13 @@ static bool says_none(const char *text, size_t len)
 		memmem(text, OFS_MIN(len, (size_t)80), " found", 6));
 }
 
-/* Counts by what is in the result's JSON, or by each line of its text. */
+/* Counts results in JSON if there is any, or else with `count_line` for each line of the text. */
 static void count(const struct ofs_observing *o, struct tally *t,
 		  void (*count_line)(const char *p, size_t len, struct tally *t))
 {
 	const struct ofs_tool_result *r = &o->result;
 	const char *p = r->text, *line;
-	/* An array that became text has blocks of it. */
+	/* An array that was unwrapped to a text consisted of blocks, not results. */
 	bool is_text = ofs_span_is_array(r->json) && r->unwrapped.data;
 	struct ofs_span json = r->text_json.p || is_text ? r->text_json : r->json;
 	size_t len;
@@ -137,7 +137,7 @@ static void count(const struct ofs_observing *o, struct tally *t,
 
 /* ---- names of files */
 
-/* One name; "a/", "[DIR] a" and one after the picture of a folder are directories. */
+/* Counts one name. "a/", "[DIR] a" and names after a picture of a folder are directories. */
 static void count_name(const char *p, size_t len, struct tally *t)
 {
 	bool is_self = strspn(p, ".") >= len && len < 3;
@@ -147,14 +147,14 @@ static void count_name(const char *p, size_t len, struct tally *t)
 				ofs_scan_begins(p, len, "\xf0\x9f\x93\x81"));
 }
 
-/* A line of ls -l; its first letter says what it is. */
+/* Returns whether this is a line of ls -l. Its first letter is the type. */
 static bool is_long(const char *p, size_t len)
 {
 	return len > MODE_SIZE && memchr("-dlbcps", p[0], 7) &&
 	       strspn(p + 1, "-rwxsStT") == MODE_SIZE - 1;
 }
 
-/* The names in a line; ls separates several by tabs or more than one blank. */
+/* Counts the names in a line. ls puts tabs or several blanks between them. */
 static void count_columns(const char *p, size_t len, struct tally *t)
 {
 	const char *end = p + len;
@@ -171,7 +171,7 @@ static void count_columns(const char *p, size_t len, struct tally *t)
 	}
 }
 
-/* A sentence about the list rather than a name in it. */
+/* Returns whether the line is about the list rather than a name in it. */
 static bool is_remark(const char *p, size_t len)
 {
 	return ofs_scan_begins(p, len, "total ") || ofs_scan_begins(p, len, "note:") ||
@@ -198,7 +198,7 @@ static void count_names(const char *p, size_t len, struct tally *t)
 		count_name(at, (size_t)(end - at), t);
 		t->dirs += t->items > before && p[0] == 'd' && end[-1] != '/';
 	} else if (t->branch) {
-		/* The other lines of a tree are its root and remarks. */
+		/* Other lines of a tree are its root and remarks. */
 		at = memmem(p, len, t->branch, strlen(t->branch));
 		for (at = at ? at + strlen(t->branch) : end; at < end && *at == ' ';)
 			at++;
@@ -222,7 +222,7 @@ void ofs_observe_list(struct ofs_observing *o)
 	const char *path = ofs_observe_take(o, o->call->args, DIR_NAMES, "path");
 	struct tally t = { 0 };
 
-	/* Without a path the directory is the current one. */
+	/* The default is the current directory. */
 	if (!path && !pattern)
 		path = ofs_observe_set_arg(o, "path", ".", 1);
 	ofs_observe_say(o, "Listed %s%s%s", pattern ? pattern : "", pattern && path ? " in " : "",
@@ -248,7 +248,7 @@ void ofs_observe_list(struct ofs_observing *o)
 
 /* ---- lines that match */
 
-/* True if the last part of a path has a dot: "src/2024", cut from "src/2024-01.md", has none. */
+/* Returns whether the last component has a dot; "src/2024" of "src/2024-01.md" has none. */
 static bool is_file(const char *p, size_t len)
 {
 	const char *slash = memrchr(p, '/', len);
@@ -258,8 +258,8 @@ static bool is_file(const char *p, size_t len)
 }
 
 /*
- * The length of the name in "src/a.c:12:text" or "src/a.c-12-text" (context of a match), or 0. In
- * "a-1-b.c-11-text" the first number is part of the name.
+ * Returns the length of the name in "src/a.c:12:text" or "src/a.c-12-text" (a context line), or 0.
+ * A name may contain numbers, as in "a-1-b.c-11-text".
  */
 static size_t file_part(const char *p, const char *end)
 {
@@ -280,7 +280,7 @@ static size_t file_part(const char *p, const char *end)
 	return first;
 }
 
-/* The character after the leading number of a line; 0 if there is no such number. */
+/* Returns the character after the leading number of a line, or 0 if the line has none. */
 static char after_number(const char *p, const char *end)
 {
 	const char *q = p;
@@ -290,7 +290,7 @@ static char after_number(const char *p, const char *end)
 	return q > p && q < end ? *q : 0;
 }
 
-/* Whether the line starts with "NAME:", as grep prints matches without numbers. */
+/* Returns whether the line starts with "NAME:", as grep prints matches without numbers. */
 static bool is_named(const char *p, size_t len)
 {
 	const char *colon = memchr(p, ':', len);
@@ -298,7 +298,7 @@ static bool is_named(const char *p, size_t len)
 	return colon && is_file(p, (size_t)(colon - p)) && !memchr(p, ' ', (size_t)(colon - p));
 }
 
-/* "Found 3 matches" or "Found 2 files", then "src/a.c (3 matches)", or lines as of grep -n. */
+/* Counts a line of grep -n, or "src/a.c (3 matches)" after "Found 3 matches" or "Found 2 files". */
 static void count_matches(const char *p, size_t len, struct tally *t)
 {
 	char start[64], noun, after = after_number(p, p + len);
@@ -328,7 +328,7 @@ static void count_matches(const char *p, size_t len, struct tally *t)
 	}
 }
 
-/* Whether the call asked for context lines, as grep -C 3 does. */
+/* Returns whether the call asked for context lines, as grep -C 3 does. */
 static bool has_context(struct ofs_span args)
 {
 	static const char *const names[] = { "c context contextlines surroundinglines",
@@ -342,7 +342,7 @@ static bool has_context(struct ofs_span args)
 	return false;
 }
 
-/* Lines that match, where names and numbers do not tell; 0: it cannot be told. */
+/* Counts matching lines that lack names and numbers; 0 if context cannot be told apart. */
 static size_t count_plain(const struct ofs_observing *o, const struct tally *t)
 {
 	if (t->numbered)
@@ -381,14 +381,14 @@ void ofs_observe_grep(struct ofs_observing *o)
 		ofs_observe_say_answer(o);
 }
 
-/* ---- results of the web */
+/* ---- results of web searches */
 
-/* A result has one line of a kind; the first kind that there is counts. */
+/* Counts lines of each kind. A result has one of a kind, so the first kind found counts. */
 static void count_results(const char *p, size_t len, struct tally *t)
 {
 	static const char *const marks[WEB_MARKS] = { "url:", "link:", "title:", "[", "http" };
 
-	/* "- **URL:**", "3. [a](http://a)" */
+	/* As in "- **URL:**" or "3. [a](http://a)". */
 	while (len && strchr(" \t-*#.)0123456789", *p)) {
 		p++;
 		len--;
@@ -397,7 +397,7 @@ static void count_results(const char *p, size_t len, struct tally *t)
 		t->marked[i] += ofs_scan_begins(p, len, marks[i]);
 }
 
-/* Links of a text that has JSON somewhere in it: "Links: [{"title": ..., "url": ...}, ...]". */
+/* Counts links in JSON within a text: "Links: [{"title": ..., "url": ...}, ...]". */
 static bool count_embedded(const char *text, size_t len, struct tally *t)
 {
 	const char *at = memmem(text, len, "[{\"", 3);

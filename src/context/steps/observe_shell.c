@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that are run. */
+/* The rule for commands. */
 #include <pthread.h>
 #include <regex.h>
 
@@ -19,18 +19,18 @@
 #define COMMAND_KEPT 400
 #define ERROR_END 300
 #define ERROR_LINE 200
-#define CUT "..." /* where a line that was cut begins */
+#define CUT "..." /* starts a line whose beginning was cut off */
 
-/* Lines at the start or end of a text that may have the exit code. */
+/* Lines at the start and at the end of a text that may give the exit code. */
 #define EXIT_LINES 3
-/* Levels of objects that may have it. */
+/* Levels of nested objects that may contain it. */
 #define EXIT_DEPTH 2
 #define EXIT_LINE_MAX 300
 #define EXIT_CODE_MAX 255
 
 /*
- * A line of a harness's own that says the exit code: only words such as "The command completed
- * with" precede it, and only punctuation or the end of a tag follows.
+ * Matches a line by which a harness reports the exit code: before it stand only words such as "The
+ * command completed with", and after it only punctuation or a closing tag.
  */
 static const char exit_pattern[] =
 	"^(([^[:alnum:]]*(the|an?|last|command|process|program|script|shell|bash|has|completed|"
@@ -49,7 +49,7 @@ static bool is_exit_code(long long n)
 	return n >= -EXIT_CODE_MAX && n <= EXIT_CODE_MAX;
 }
 
-/* In an object, or in those within it that tell of the run. */
+/* Finds the exit code in an object, or in nested ones that describe the run. */
 static bool find_in_object(struct ofs_span object, long long *ret)
 {
 	for (int depth = 0; depth <= EXIT_DEPTH; depth++) {
@@ -69,7 +69,7 @@ static void compile(void)
 	regcomp(&exit_line, exit_pattern, REG_EXTENDED | REG_ICASE);
 }
 
-/* The exit code that a line of its own says. */
+/* Finds the exit code in a line that does nothing but report it. */
 static bool find_in_line(const char *line, size_t len, long long *ret)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -87,7 +87,7 @@ static bool find_in_line(const char *line, size_t len, long long *ret)
 	return is_exit_code(*ret);
 }
 
-/* Harnesses put the exit code into the first or last lines; between them is a program's output. */
+/* Searches only the first and last lines, where harnesses put the exit code; the rest is output. */
 static bool find_around(const char *text, size_t len, long long *ret)
 {
 	const char *p = text, *line;
@@ -109,7 +109,7 @@ static bool find_around(const char *text, size_t len, long long *ret)
 static bool find_exit(const struct ofs_observing *o, long long *ret)
 {
 	const struct ofs_tool_result *r = &o->result;
-	/* JSON in a text may be what a program printed. */
+	/* JSON inside a text may have been printed by the program. */
 	bool is_own = r->unwrapped.data || r->json.p == o->call->result.p;
 
 	return (is_own && find_in_object(r->json, ret)) || find_in_object(o->call->object, ret) ||
@@ -118,7 +118,7 @@ static bool find_exit(const struct ofs_observing *o, long long *ret)
 
 /* ---- the command */
 
-/* Appends an argv as a line; of "bash", "-lc", LINE only LINE. The words follow those in `out`. */
+/* Appends an argv to the words in `out` as a command line; of "bash -lc LINE" only LINE. */
 static void join_words(struct ofs_span array, struct ofs_buf *out)
 {
 	size_t n = ofs_args_count(array), i = 0, first = out->len ? 1 : 0;
@@ -148,7 +148,7 @@ static void join_words(struct ofs_span array, struct ofs_buf *out)
 		free(argv[--i]);
 }
 
-/* Puts the command into minimal_args; its text, or NULL. */
+/* Copies the command to minimal_args. Returns it, or NULL. */
 static const char *take_command(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -173,10 +173,7 @@ static const char *take_command(struct ofs_observing *o)
 
 /* ---- the rule */
 
-/*
- * Drops the first and last lines if a harness reports the exit code there, unless there are no
- * others.
- */
+/* Drops leading and trailing lines that report the exit code, unless nothing else would be left. */
 static const char *cut_exit(const char *text, size_t *len)
 {
 	const char *p = text, *start = text, *end = text + *len, *line;
@@ -200,7 +197,7 @@ static const char *cut_exit(const char *text, size_t *len)
 	return start;
 }
 
-/* Keeps the failure readable: the line that reports it, and the end of the error output. */
+/* Appends the line that reports the failure, and the end of the error output. */
 static void say_error(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf end = OFS_BUF_INIT, trouble = OFS_BUF_INIT;
@@ -215,7 +212,7 @@ static void say_error(struct ofs_observing *o)
 	if (end.len && ofs_trouble_find(text, len, false, &trouble) && trouble.len) {
 		const char *there = strstr(shown, ofs_buf_str(&trouble));
 
-		/* It comes first, and is not said again where the end shows it. */
+		/* The line comes first; it is left out if the end of the output shows it. */
 		if (there && strncmp(shown, CUT, strlen(CUT)) == 0) {
 			shown = there;
 		} else if (!there) {
@@ -238,7 +235,7 @@ void ofs_observe_shell(struct ofs_observing *o)
 	bool has_code = find_exit(o, &code), exit_failed = has_code && code;
 	char reason[32];
 
-	/* Without an exit code the text is all there is to go by. */
+	/* Without an exit code only the text can tell. */
 	ofs_failure_find(o, !has_code);
 	if (command) {
 		ofs_line_append(&o->observation, command, strlen(command),

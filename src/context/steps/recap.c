@@ -5,11 +5,11 @@
 #include "context/steps/line.h"
 #include "context/steps/summary.h"
 
-#define GROUP_MAX 8 /* steps in one line */
-/* Of what a ref is of; over the budget the second. */
+#define GROUP_MAX 8 /* most steps in one line */
+/* Longest label of a ref; over the budget, the second. */
 #define LABEL_CHARS 40
 #define LABEL_CHARS_MIN 20
-#define NAMES_MAX 8 /* tools without a rule that are counted by name */
+#define NAMES_MAX 8 /* most tools counted by name */
 #define NAME_CHARS 64
 
 static const char header[] = "# Steps so far, oldest first; read the stored output [ref X] with "
@@ -17,10 +17,10 @@ static const char header[] = "# Steps so far, oldest first; read the stored outp
 
 #define VERBS_MAX 2
 
-/* The words for several steps of a rule. */
+/* Words for several steps of a rule. */
 static const struct {
 	const char *one; /* in counts */
-	const char *verbs[VERBS_MAX]; /* their lines start with one; none: not grouped */
+	const char *verbs[VERBS_MAX]; /* starts of lines that are grouped; none: no groups */
 	const char *things; /* after the verb and the count */
 } words[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_OTHER] = { "other call", { NULL }, NULL },
@@ -33,7 +33,7 @@ static const struct {
 	[OFS_TOOL_SHELL] = { "command", { "Ran " }, "commands" },
 };
 
-/* A step before those in full. */
+/* A step before those shown in full. */
 struct older {
 	const struct ofs_step *step;
 	char *text; /* its line, without the ref */
@@ -44,7 +44,7 @@ struct recap {
 	const struct ofs_step_list *steps;
 	const struct ofs_settings *settings;
 	struct older *older;
-	size_t n; /* older ones */
+	size_t n; /* number of older steps */
 	struct ofs_buf text; /* the last rendering */
 };
 
@@ -74,7 +74,7 @@ static void recap_finish(struct recap *rec)
 	ofs_buf_finish(&rec->text);
 }
 
-/* The length of the verb that the line starts with; 0: the step is not grouped. */
+/* Returns the length of the verb that the line starts with, or 0 if the step is not grouped. */
 static size_t verb_length(const struct older *o)
 {
 	if (!o->step->success)
@@ -88,7 +88,7 @@ static size_t verb_length(const struct older *o)
 	return 0;
 }
 
-/* The number of steps at `o`, of `n`, with the same line as the first. */
+/* Counts the steps from `o` on (of `n`) that have the same line as the first. */
 static size_t count_same(const struct older *o, size_t n)
 {
 	size_t same = 1;
@@ -99,7 +99,7 @@ static size_t count_same(const struct older *o, size_t n)
 	return same;
 }
 
-/* The number of steps at `o`, of `n`, that share a line: equal ones, or a few with one verb. */
+/* Counts the steps from `o` on (of `n`) that share a line: equal ones, or a few with one verb. */
 static size_t count_group(const struct older *o, size_t n)
 {
 	size_t verb = verb_length(o), count = count_same(o, n);
@@ -113,7 +113,7 @@ static size_t count_group(const struct older *o, size_t n)
 	return count;
 }
 
-/* `n` steps that are the same, from the byte `skip` of their line on, and their refs. */
+/* Appends `n` equal steps, without the first `skip` bytes of their line, and their refs. */
 static void write_item(const struct older *o, size_t n, size_t skip, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf refs = OFS_BUF_INIT;
@@ -152,7 +152,7 @@ static void write_group(const struct older *o, size_t n, struct ofs_buf *out)
 
 /* ---- folded steps */
 
-/* "Earlier, 32 steps: 22 reads, 10 commands (2 failed)"; tools without a rule by their names. */
+/* Appends "Earlier, 32 steps: 22 reads, 10 commands (2 failed)". Tools without a rule are named. */
 static void write_counts(const struct recap *rec, size_t folded, struct ofs_buf *out)
 {
 	struct {
@@ -195,7 +195,7 @@ static void write_counts(const struct recap *rec, size_t folded, struct ofs_buf 
 	ofs_buf_append_str(out, "\n");
 }
 
-/* A line for each failure, or for a run of equal ones, whatever succeeded between them. */
+/* Appends a line for each failure, or for several equal ones that only successes separate. */
 static void write_failures(const struct recap *rec, size_t folded, struct ofs_buf *out)
 {
 	OFS_FREE struct older *o = ofs_realloc(NULL, folded, sizeof(*o));
@@ -210,7 +210,7 @@ static void write_failures(const struct recap *rec, size_t folded, struct ofs_bu
 	}
 }
 
-/* Appends the line without a part in parentheses at its end, shortened to its end. */
+/* Appends the end of a line, without a final part in parentheses. */
 static void write_label(const char *text, size_t max, struct ofs_buf *out)
 {
 	const char *end = strrchr(text, '(');
@@ -221,7 +221,7 @@ static void write_label(const char *text, size_t max, struct ofs_buf *out)
 	ofs_line_append_end(out, text, len, max);
 }
 
-/* "- refs: k3f9x2 (Read a.c), ..."; the refs of failures are in their own lines. */
+/* Appends "- refs: k3f9x2 (Read a.c), ..."; the lines of failures have their own refs. */
 static void write_refs(const struct recap *rec, size_t folded, size_t label, struct ofs_buf *out)
 {
 	const char *last = NULL;
@@ -247,7 +247,7 @@ static void write_refs(const struct recap *rec, size_t folded, size_t label, str
 
 static void write_heading(size_t full, size_t n, struct ofs_buf *out)
 {
-	/* The number of steps would change with each. */
+	/* The total would change with each step, and is given only where no step is in full. */
 	if (!full)
 		ofs_buf_printf(out, "## %s so far\n", ofs_counted(n, "step").text);
 	else if (full == n)
@@ -256,7 +256,7 @@ static void write_heading(size_t full, size_t n, struct ofs_buf *out)
 		ofs_buf_printf(out, "## From step %zu on, in full\n", n - full + 1);
 }
 
-/* Renders with the first `folded` of the older steps folded; `label`: characters. */
+/* Renders the section with the first `folded` older steps folded; `label` is in characters. */
 static void render(struct recap *rec, size_t folded, size_t label)
 {
 	const struct ofs_step_list *l = rec->steps;
@@ -284,7 +284,7 @@ static bool is_over(const struct recap *rec)
 	return ofs_tokens_count(rec->text.data, rec->text.len) > rec->settings->budget;
 }
 
-/* Folds as few blocks of the older steps as bring the section within its budget, or all of them. */
+/* Folds as few blocks as bring the section within its budget, or all. Returns the steps folded. */
 static size_t fold(struct recap *rec)
 {
 	size_t low = 0, high = (rec->n + OFS_RECAP_FOLD - 1) / OFS_RECAP_FOLD, folded;

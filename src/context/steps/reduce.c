@@ -15,7 +15,7 @@
 /* Hex digits of the hash in the id of a step without a task. */
 #define STEP_HASH 12
 #define OUTPUT_FOLDER "outputs"
-/* In characters; an attribute takes 1,024 bytes. */
+/* In characters. The attribute may have 1,024 bytes. */
 #define TITLE_MAX 200
 
 #define HISTORY_MODE 0600
@@ -24,13 +24,13 @@
 #define STEP_JSON ".json"
 #define STEP_COMPACT ".compact"
 
-/* One call on its way. */
+/* The state of one reduction. */
 struct reducing {
 	const struct ofs_reduce_request *request;
 	const struct ofs_tool_call *call;
 	const struct ofs_tool_setting *setting; /* NULL: none */
 	struct ofs_observing o;
-	struct ofs_deposited file; /* that has the result; empty: none */
+	struct ofs_deposited file; /* the stored result; empty: none */
 };
 
 static void reducing_finish(struct reducing *r)
@@ -39,7 +39,7 @@ static void reducing_finish(struct reducing *r)
 	ofs_observe_finish(&r->o);
 }
 
-/* Decided by the rule, unless a section for the tool says otherwise. */
+/* Decides by the rule, unless a section for the tool says otherwise. */
 static bool is_offloaded(const struct reducing *r)
 {
 	enum ofs_offload_when when = r->setting ? r->setting->when : OFS_OFFLOAD_BY_RULE;
@@ -54,7 +54,7 @@ static bool is_offloaded(const struct reducing *r)
 
 /* ---- the observation by a template */
 
-/* Appends the value of a name in the template of a section. */
+/* Appends the value of a name in a section's template. */
 static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 {
 	const struct reducing *r = arg;
@@ -98,7 +98,7 @@ static void observe_by_template(struct reducing *r)
 
 /* ---- metadata */
 
-/* Output that is neither stored nor in the observation stays in the step. */
+/* Keeps in the step the output that is neither stored nor in the observation. */
 static void keep_output(struct reducing *r)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
@@ -114,7 +114,7 @@ static void keep_output(struct reducing *r)
 				    ofs_line_json_whole(res->content, res->content_len));
 }
 
-/* Keeps the members beside the result's text that the step does not have already. */
+/* Keeps members of the result that the step does not have yet. */
 static void keep_rest(struct reducing *r)
 {
 	json_t *rest = r->o.result.rest, *value;
@@ -131,7 +131,7 @@ static void keep_rest(struct reducing *r)
 		json_object_set(r->o.metadata, "result", rest);
 }
 
-/* Puts what holds for every result before what the rule found. */
+/* Puts the metadata that every result has before what the rule found. */
 static void describe(struct reducing *r)
 {
 	const struct ofs_tool_result *res = &r->o.result;
@@ -170,7 +170,7 @@ static int store(struct reducing *r, struct ofs_error *err)
 		category = r->setting->category;
 	deposit.category = category ? category : r->o.category;
 	ofs_line_append(&title, (char *)r->o.observation.data, r->o.observation.len, TITLE_MAX);
-	/* So that it is found by what it is. */
+	/* The title lets searches find the file. */
 	deposit.title = ofs_buf_str(&title);
 	if (failed == 0)
 		failed = ofs_deposit_store(&deposit, &r->o.content, q->access->backend, err,
@@ -192,11 +192,11 @@ static int store(struct reducing *r, struct ofs_error *err)
 
 /* ---- the history: tasks/TASK/history/step_NNN.json and its line, step_NNN.compact */
 
-/* Takes the highest number in the name of a step's file of either kind. */
+/* Raises *last to the number in the name of a step's file. */
 static int note_number(void *arg, const char *name)
 {
 	uint64_t *last = arg;
-	char digits[16]; /* so few that no number overflows */
+	char digits[16]; /* too few to overflow */
 	int end = 0;
 
 	if (sscanf(name, STEP_PREFIX "%15[0-9]%n", digits, &end) == 1 &&
@@ -205,7 +205,7 @@ static int note_number(void *arg, const char *name)
 	return 0;
 }
 
-/* Writes a file, all or nothing. -EEXIST if its name, or that of its temporary file, is taken. */
+/* Writes a file atomically. Returns -EEXIST if its name or that of its temporary file is taken. */
 static int put_file(struct ofs_backend *b, const char *path, const struct ofs_buf *data)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -225,7 +225,7 @@ static int put_file(struct ofs_backend *b, const char *path, const struct ofs_bu
 	return r;
 }
 
-/* Writes both files under one number. -EEXIST if it is taken. */
+/* Writes both files under one number. Returns -EEXIST if it is taken. */
 static int write_numbered(const struct ofs_reduce_request *q, const char *folder, uint64_t number,
 			  struct ofs_step *step)
 {
@@ -252,7 +252,7 @@ static int write_numbered(const struct ofs_reduce_request *q, const char *folder
 }
 
 /*
- * Writes the step into the task's history under the next number, which becomes its id; several
+ * Writes the step to the task's history under the next number, which becomes its id. Several
  * processes may do so at once. After a failure neither file exists.
  */
 static int add_to_history(const struct ofs_reduce_request *q, struct ofs_step *step,
@@ -270,7 +270,7 @@ static int add_to_history(const struct ofs_reduce_request *q, struct ofs_step *s
 	r = ofs_backend_mkdirs(b, folder, err);
 	if (r < 0)
 		return r;
-	/* The lock only saves tries: two steps stay apart because no name is replaced. */
+	/* The lock only saves attempts; steps stay apart because no name is ever replaced. */
 	locked = b->ops->lock(b, folder, &lock);
 	r = b->ops->list(b, folder, note_number, &last);
 	if (r == 0) {
@@ -287,7 +287,7 @@ static int add_to_history(const struct ofs_reduce_request *q, struct ofs_step *s
 
 /* ---- the step */
 
-/* Gives a step without a task its id, by the call. */
+/* Derives the id of a step without a task from the call. */
 static int name_step(const struct ofs_tool_call *call, struct ofs_step *step, struct ofs_error *err)
 {
 	uint8_t sha[OFS_SHA256_SIZE];
@@ -334,7 +334,7 @@ int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_c
 	r.setting = ofs_tool_setting(request->settings, call->tool, &rule);
 	failed = ofs_observe(&r.o, call, rule, request->settings);
 	if (failed < 0)
-		return ofs_error_set(err, -failed, "cannot look at the result: %s",
+		return ofs_error_set(err, -failed, "cannot examine the result: %s",
 				     strerror(-failed));
 	describe(&r);
 	observe_by_template(&r);

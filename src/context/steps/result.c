@@ -4,12 +4,15 @@
 #include "base/redact.h"
 #include "context/json/args.h"
 
-/* Bytes of JSON of a member beside the text; with a longer one the whole object is stored. */
+/*
+ * The longest member, in bytes of JSON, that may stand in `rest`; with a longer one the whole
+ * object is stored.
+ */
 #define REST_MAX 256
-/* The same for all members together. */
+/* The same limit for all members together. */
 #define REST_TOTAL 1024
 
-/* The members that hold the text that a tool of each kind gives. */
+/* Names of members that hold the text of a result, for each kind of tool. */
 static const char *const text_names[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_OTHER] = "text content output result message",
 	[OFS_TOOL_READ] = "content text filecontent contents data output result",
@@ -20,10 +23,10 @@ static const char *const text_names[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_VISIT] = "content text markdown body html rawcontent output result data",
 	[OFS_TOOL_SHELL] = "stdout output aggregatedoutput formattedoutput out result content text",
 };
-/* Members that the step has in its own form. */
+/* Members that are part of the step in another form. */
 #define TOLD_NAMES "iserror success ok"
 #define ERROR_OUTPUT_NAMES "stderr err erroroutput"
-/* Where the members may be instead, one level down. */
+/* Members that may contain the others, one level down. */
 #define INNER_NAMES "file data result output response toolresult"
 
 void ofs_tool_result_finish(struct ofs_tool_result *r)
@@ -34,7 +37,7 @@ void ofs_tool_result_finish(struct ofs_tool_result *r)
 	*r = (struct ofs_tool_result){ 0 };
 }
 
-/* Takes as the text what was unwrapped, of which the part from `errors` on is standard error. */
+/* Makes the unwrapped text the result's text; standard error starts at `errors`. */
 static void take_unwrapped(struct ofs_tool_result *r, size_t errors)
 {
 	r->text = ofs_buf_str(&r->unwrapped);
@@ -42,7 +45,7 @@ static void take_unwrapped(struct ofs_tool_result *r, size_t errors)
 	r->errors = errors;
 }
 
-/* Nothing beside the text needs to be stored. */
+/* Stores the text alone. */
 static void store_text(struct ofs_tool_result *r)
 {
 	r->content = r->text;
@@ -78,7 +81,7 @@ static bool is_block_array(struct ofs_span array)
 	return n > 0;
 }
 
-/* Appends the texts, separated by newlines. */
+/* Appends the texts, one per line, and counts the other blocks. */
 static void append_blocks(struct ofs_tool_result *r, struct ofs_span array)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
@@ -103,8 +106,8 @@ static bool says_nothing(struct ofs_span value)
 }
 
 /*
- * Appends the members beside those that are `taken`, each with a comma after it. False if they are
- * not all short: then the object has to be stored.
+ * Appends the members that are not `taken`, each followed by a comma. Returns false if one of them
+ * is too long, so that the object itself must be stored.
  */
 static bool append_rest(struct ofs_buf *out, struct ofs_span object, const struct ofs_span taken[2])
 {
@@ -128,7 +131,7 @@ static bool append_rest(struct ofs_buf *out, struct ofs_span object, const struc
 	return true;
 }
 
-/* The same for an object and the one around it, which may be the same: they become `rest`. */
+/* Makes `rest` of the other members of an object and of the one around it, if that differs. */
 static bool take_rest(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
 		      struct ofs_span text, struct ofs_span errors)
 {
@@ -143,12 +146,12 @@ static bool take_rest(struct ofs_tool_result *r, struct ofs_span outer, struct o
 		return true;
 	all.data[all.len - 1] = '}';
 	ofs_redact_text(&shown, (char *)all.data, all.len);
-	/* Fails for what jansson cannot represent. */
+	/* Fails for values that jansson cannot represent. */
 	r->rest = json_loadb((char *)shown.data, shown.len, JSON_ALLOW_NUL, NULL);
 	return r->rest != NULL;
 }
 
-/* Takes the text of the object, and the members beside it. False if it has no text. */
+/* Takes the text of the object and its other members. Returns false if it has no text. */
 static bool unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
 			  enum ofs_tool_rule rule)
 {
@@ -179,7 +182,7 @@ static bool unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, stru
 	return true;
 }
 
-/* An object in a string may be a container of output, or output that is JSON. */
+/* Returns whether an object in a string wraps output, rather than being output itself. */
 static bool is_wrapping(struct ofs_span object, enum ofs_tool_rule rule)
 {
 	if (is_block_array(ofs_span_member(object, "content")))
@@ -205,7 +208,7 @@ static void unwrap(struct ofs_tool_result *r, bool in_string, enum ofs_tool_rule
 	}
 }
 
-/* The object or array that the text is, or nothing. */
+/* Returns the object or array that the text consists of, or no value. */
 static struct ofs_span look_for_json(const struct ofs_tool_result *r)
 {
 	struct ofs_span json = { 0 };
@@ -223,7 +226,7 @@ void ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
 {
 	struct ofs_tool_result r = { .text = "" };
 	bool is_string = ofs_span_is_string(value);
-	/* A file is text, whatever JSON is in it. */
+	/* A file is text, even if it contains JSON. */
 	bool may_hold_json = rule != OFS_TOOL_READ;
 
 	if (is_string && !memchr(value.p, '\\', value.len)) {

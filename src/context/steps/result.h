@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The result of a tool in any form: the part to store, and the text for a reader. */
+/* The result of a tool in any form: the part to store, and the text in it. */
 #pragma once
 
 #include "context/json/span.h"
@@ -7,28 +7,28 @@
 
 struct ofs_tool_result {
 	/*
-	 * The part to store: a decoded string; the text in an object if all else is short, and
-	 * then in `rest`; else the JSON itself.
+	 * The part to store. It is the decoded string, or the text in an object whose other members
+	 * are short enough for `rest`, or else the JSON itself.
 	 */
 	const char *content;
 	size_t content_len;
-	/* The text in it, for the rules. A byte that is no letter or blank follows. */
+	/* The text in it, for the rules. The byte after it is neither a letter nor a blank. */
 	const char *text;
 	size_t text_len;
-	size_t errors; /* start of standard error in `text`; text_len: there is none */
-	/* The object or array that it is, or that its string holds; or nothing. */
+	size_t errors; /* where standard error starts in `text`; text_len: there is none */
+	/* The object or array that the result is, or that its string holds; or no value. */
 	struct ofs_span json;
-	/* The same for `text`, which may come from blocks. */
+	/* The same for `text`, which may have come out of blocks. */
 	struct ofs_span text_json;
-	json_t *rest; /* object without secrets; NULL: there is none */
-	size_t images; /* pictures and the like among the blocks of text */
-	struct ofs_buf decoded; /* what `content` and `text` lie in unless it is the input */
-	struct ofs_buf unwrapped;
+	json_t *rest; /* the object's other members, without secrets; NULL: none */
+	size_t images; /* blocks that are not text, such as pictures */
+	struct ofs_buf decoded; /* owns `content` and `text`, unless they are in the input */
+	struct ofs_buf unwrapped; /* owns `text`, if it came out of blocks or an object */
 };
 
 /* Fit for OFS_CLEANUP. */
 void ofs_tool_result_finish(struct ofs_tool_result *r);
 
-/* Reads the value (or nothing) that a tool of that kind returned; it must outlive `ret`. */
+/* Reads what a tool of that kind returned: a value, which must outlive `ret`, or no value. */
 void ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
 			  struct ofs_tool_result *ret);

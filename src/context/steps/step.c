@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "context/steps/line.h"
 
-/* Enough for numbers as people write them to be printed unchanged. */
+/* Few enough that decimal numbers as people write them are printed unchanged. */
 #define REAL_DIGITS 15
 #define NAME_CHARS 64
 #define REASON_CHARS 160
@@ -24,7 +24,7 @@ void ofs_step_finish(struct ofs_step *step)
 
 /* ---- reading */
 
-/* The member as an allocated text, or a copy of `otherwise` if it is no string. */
+/* Returns the member as an allocated text, or else a copy of `otherwise`, which may be NULL. */
 static char *take_text(const json_t *json, const char *name, const char *otherwise)
 {
 	const char *text = json_string_value(json_object_get(json, name));
@@ -40,7 +40,7 @@ static json_t *take_object(const json_t *json, const char *name)
 	return json_is_object(object) ? json_incref(object) : json_object();
 }
 
-/* A ref, or what else harnesses write there: an object that has it. */
+/* Returns the ref. Some harnesses write an object that contains it. */
 static char *take_ref(const json_t *json)
 {
 	const json_t *ref = json_object_get(json, "outcome_ref");
@@ -77,7 +77,7 @@ int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_ste
 	if (!ofs_span_is_object(object))
 		wrong = "a step is a JSON object with \"tool_name\" and \"observation\"";
 	else if (!(json = ofs_span_json(object)))
-		wrong = "a step has a number that is too large, or text that is no UTF-8";
+		wrong = "a step has a number that is too large, or text that is not UTF-8";
 	else if (!json_is_string(json_object_get(json, "tool_name")) &&
 		 !json_is_string(json_object_get(json, "observation")))
 		wrong = "a step has neither \"tool_name\" nor \"observation\"";
@@ -129,7 +129,7 @@ static int add(struct ofs_step_list *l, struct ofs_span object, struct ofs_error
 	return r;
 }
 
-/* Adds a step, or the steps in a list. */
+/* Adds one step, or all steps of a list. */
 static int add_value(struct ofs_step_list *l, struct ofs_span value, struct ofs_error *err)
 {
 	struct ofs_span list = ofs_span_is_object(value) ? ofs_span_member(value, MEMBER) : value;

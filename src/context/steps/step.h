@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps: records of calls of tools that stay in a prompt, their form in JSON, and lists of them. */
+/* Steps: records of tool calls that stay in a prompt, their form in JSON, and lists of them. */
 #pragma once
 
 #include <offloadfs/tree.h>
 
 #include "context/json/span.h"
 
-/* All owned. The texts are UTF-8. */
+/* All members are owned. Texts are UTF-8. */
 struct ofs_step {
 	char *id;
-	char *tool_name; /* as the harness has it */
-	json_t *minimal_args; /* object: what is needed to tell what was done */
+	char *tool_name; /* as the harness writes it */
+	json_t *minimal_args; /* object: the arguments that tell what was done */
 	char *observation; /* one line */
-	char *outcome_ref; /* the ref of what was offloaded; NULL: nothing was */
+	char *outcome_ref; /* ref of the offloaded output; NULL: none */
 	bool success;
 	char *error; /* one line; NULL: none */
 	bool has_timestamp;
@@ -20,17 +20,18 @@ struct ofs_step {
 	json_t *metadata; /* object */
 };
 
-/* Frees what it holds; fit for OFS_CLEANUP, also of zeroes. */
+/* Frees the members. Fit for OFS_CLEANUP; zeroes are allowed. */
 void ofs_step_finish(struct ofs_step *step);
 
 /*
- * Reads a step. Members that are missing or of another type become "", an empty object, NULL, no
- * timestamp, and success unless there is an error; unknown members are left out. -EINVAL: it is no
- * object, has neither tool nor observation, or holds a value that jansson cannot represent.
+ * Reads a step. Members that are missing or of another type become "", an empty object, NULL or no
+ * timestamp; `success` becomes true unless there is an error. Unknown members are dropped. Returns
+ * -EINVAL with the reason in `err` if `object` is not an object, has neither tool nor observation,
+ * or holds a value that jansson cannot represent.
  */
 int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_step *ret);
 
-/* Appends the step as JSON on one line without its newline; the same step gives the same bytes. */
+/* Appends the step as JSON on one line, without a newline. Equal steps yield equal bytes. */
 void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out);
 
 /* ---- lists */
@@ -40,7 +41,7 @@ void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out);
 struct ofs_step_list {
 	struct ofs_step *steps;
 	size_t n, cap;
-	size_t n_skipped; /* files that are no steps */
+	size_t n_skipped; /* files that are not steps */
 	/* "step_004.json (the input is empty), ...": the first OFS_STEP_LIST_NAMED of them */
 	struct ofs_buf skipped;
 };
@@ -50,11 +51,11 @@ void ofs_step_list_finish(struct ofs_step_list *l);
 
 /*
  * Adds the steps in a text: JSON lines, arrays of steps, or objects that have them as "steps".
- * -EINVAL with the reason in `err` (may be NULL), and nothing is added, if the text is empty, not
- * JSON, or holds something other than steps.
+ * Returns -EINVAL with the reason in `err` (may be NULL), and adds nothing, if the text has no
+ * steps, is not JSON, or holds anything else.
  */
 int ofs_step_list_parse(struct ofs_step_list *l, const char *text, size_t len,
 			struct ofs_error *err);
 
-/* Adds a file of a task's history; one that is no step, or is unreadable, goes to `skipped`. */
+/* Adds a file of a task's history, or notes in `skipped` that it is unreadable or not a step. */
 void ofs_step_list_add_file(struct ofs_step_list *l, const struct ofs_task_step *file);

@@ -14,14 +14,14 @@
 #define SUMMARY_ANSWER_MAX 80
 #define SUMMARY_ALTERNATIVES 5
 
-/* Of a step in full; OUTPUT_MAX in bytes. */
+/* Limits of a step in full, in characters; OUTPUT_MAX in bytes. */
 #define NAME_CHARS 64
 #define ARGS_CHARS 1024
 #define OBSERVATION_CHARS 4096
 #define ERROR_CHARS 1024
 #define OUTPUT_MAX 8192
 
-/* The first of a rule's templates that lacks no value is used. */
+/* Templates of each rule; the first whose values are all known is used. */
 static const char *const templates[OFS_TOOL_COUNT][SUMMARY_ALTERNATIVES] = {
 	[OFS_TOOL_OTHER] = { "{tool}({args}) -> {observation}", "{tool}({args})" },
 	[OFS_TOOL_READ] = { "Read {path} ({size})", "Read {path}" },
@@ -36,7 +36,7 @@ static const char *const templates[OFS_TOOL_COUNT][SUMMARY_ALTERNATIVES] = {
 	[OFS_TOOL_SHELL] = { "Ran `{command}` (exit {code})", "Ran `{command}`" },
 };
 
-/* Values that mean nothing in those templates for a step that failed. */
+/* Values that mean nothing in these templates if the step failed. */
 static const char *const lost[] = { "size", "count", "written", "observation" };
 
 struct filling {
@@ -54,7 +54,7 @@ enum ofs_tool_rule ofs_summary_rule(const struct ofs_step *step, const struct of
 	return rule;
 }
 
-/* "path=a.c, limit=20" */
+/* Appends "path=a.c, limit=20". */
 static void append_args(const struct ofs_step *step, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf all = OFS_BUF_INIT;
@@ -77,7 +77,7 @@ static bool append_text(struct ofs_buf *out, const char *text)
 	return true;
 }
 
-/* Appends the first number in metadata that the name stands for. */
+/* Appends the first number in the metadata that `key` may mean. */
 static bool append_number(const struct ofs_step *step, const char *key, struct ofs_buf *out)
 {
 	static const struct {
@@ -127,16 +127,16 @@ static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 	}
 	if (append_number(step, key, out))
 		return true;
-	if (strcmp(key, "whole") == 0 && f->by_rule) /* a condition, with no text of its own */
+	if (strcmp(key, "whole") == 0 && f->by_rule) /* a condition that adds no text */
 		return json_is_true(json_object_get(step->metadata, key));
 	if (strcmp(key, "count") == 0)
 		return false;
 	value = json_object_get(step->minimal_args, is_arg ? key + strlen("args.") : key);
-	/* metadata.path is where the output was stored, not what the step was about. */
+	/* metadata.path tells where the output was stored, not what the step was about. */
 	if (!value && !is_arg && (!f->by_rule || strcmp(key, "path") != 0))
 		value = json_object_get(step->metadata,
 					strcmp(key, "code") == 0 ? "exit_code" : key);
-	if (strcmp(key, "path") == 0 && json_is_string(value)) { /* its end tells most */
+	if (strcmp(key, "path") == 0 && json_is_string(value)) { /* the end tells most */
 		ofs_line_append_end(out, json_string_value(value), json_string_length(value),
 				    SUMMARY_VALUE_MAX);
 		return true;
@@ -144,7 +144,7 @@ static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 	return ofs_template_scalar(out, value, SUMMARY_VALUE_MAX);
 }
 
-/* Appends what was done, by the rule's templates. */
+/* Appends what the step did, by the rule's templates. */
 static void append_by_rule(const struct ofs_step *step, enum ofs_tool_rule rule,
 			   struct ofs_buf *out)
 {
@@ -156,12 +156,12 @@ static void append_by_rule(const struct ofs_step *step, enum ofs_tool_rule rule,
 			return;
 		out->len = before;
 	}
-	/* Not even the path, the query, ... is known. */
+	/* Not even the path, query or command is known. */
 	if (!step->success || !append_text(out, step->observation))
 		append_text(out, step->tool_name);
 }
 
-/* Appends a short output of a command or a search, which would be lost otherwise. */
+/* Appends the short output of a command or search, which would otherwise be lost. */
 static void append_answer(const struct ofs_step *step, const struct ofs_settings *s,
 			  struct ofs_buf *out)
 {
@@ -186,7 +186,7 @@ void ofs_summary_text(const struct ofs_step *step, const struct ofs_settings *s,
 
 	if (t && t->summary) {
 		ofs_template_expand(t->summary, fill_in, &f, &text);
-		/* The template may have lines. */
+		/* The template may contain newlines. */
 		ofs_line_append(out, (char *)text.data, text.len, 4 * SUMMARY_VALUE_MAX);
 	} else {
 		append_by_rule(step, ofs_summary_rule(step, s), out);
@@ -227,7 +227,7 @@ void ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
 
 /* ---- in full */
 
-/* Whether the observation has all of a short text. */
+/* Returns whether the observation contains a short text. */
 static bool is_said(const struct ofs_step *step, const char *text)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
@@ -236,7 +236,7 @@ static bool is_said(const struct ofs_step *step, const char *text)
 	return line.len && strstr(step->observation, ofs_buf_str(&line));
 }
 
-/* The arguments that the observation lacks; owned. */
+/* Returns the arguments that the observation lacks, as a new object. */
 static json_t *unsaid_args(const struct ofs_step *step)
 {
 	json_t *left = json_object(), *value;
@@ -250,7 +250,7 @@ static json_t *unsaid_args(const struct ofs_step *step)
 	return left;
 }
 
-/* The observation behind a command that is among the arguments. */
+/* Returns the observation without a command at its start that is among the arguments. */
 static const char *behind_command(const struct ofs_step *step, const json_t *args)
 {
 	const char *command = json_string_value(json_object_get(args, "command"));
@@ -265,7 +265,7 @@ static const char *behind_command(const struct ofs_step *step, const json_t *arg
 		       : step->observation;
 }
 
-/* Appends the output of a step that was not offloaded: it is nowhere else. */
+/* Appends output that was not offloaded and exists nowhere else. */
 static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 {
 	const char *text = json_string_value(json_object_get(step->metadata, "output"));

@@ -35,7 +35,7 @@ static void append_json(struct ofs_buf *out, const json_t *string)
 int ofs_completion_read(const struct ofs_buf *body, struct ofs_error *err, struct ofs_buf *ret_text)
 {
 	json_error_t error;
-	/* A NUL is let through: that it has no place in a text is said where texts are checked. */
+	/* NUL is accepted here, and refused where summaries are checked. */
 	CLEANUP_JSON json_t *answer =
 		json_loadb((const char *)body->data, body->len, JSON_ALLOW_NUL, &error);
 	const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
@@ -52,10 +52,11 @@ int ofs_completion_read(const struct ofs_buf *body, struct ofs_error *err, struc
 				     "does not answer with a completion: no choices[0].message");
 	if (!json_is_string(content) && !json_is_array(content))
 		return ofs_error_set(err, EBADMSG, "answers without a text");
-	/* What is missing are the last sections, and with them the references. */
+	/* The missing end would have the last sections, including the references. */
 	if (reason && strcmp(reason, "length") == 0)
-		return ofs_error_set(err, EBADMSG, "answers with a text that its limit cut off");
-	/* A text, or parts of which some are. */
+		return ofs_error_set(err, EBADMSG,
+				     "answers with a text that was cut off at the limit");
+	/* The content is a text, or parts, some of which are texts. */
 	append_json(ret_text, content);
 	json_array_foreach(content, i, part) append_json(ret_text, json_object_get(part, "text"));
 	return 0;

@@ -1,41 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* Summaries of older messages that the user's command, or a language model, makes. */
+/* Summaries of older messages, made by the user's command or by a language model. */
 #pragma once
 
 #include <offloadfs/error.h>
 
 #include "base/buf.h"
 
-/* How summaries are made; all borrowed. */
+/* How summaries are made. All members are borrowed. */
 struct ofs_summarizer {
-	const char *command; /* for the shell: messages come in, a summary goes out; NULL: none */
-	const char *
-		url; /* base URL of an OpenAI-compatible endpoint ("https://host/v1"); NULL: none */
-	const char *key; /* sent as a bearer token, and shown nowhere; NULL: none */
+	const char *command; /* shell command: messages in, a summary out; NULL: none */
+	const char *url; /* base URL of an OpenAI-compatible API; NULL: none */
+	const char *key; /* sent as a bearer token, never shown; NULL: none */
 	const char *model;
-	uint64_t timeout_s; /* 0: none */
-	uint64_t max_tokens; /* of the summary, asked for; 0: not said */
+	uint64_t timeout_s; /* 0: no limit */
+	uint64_t max_tokens; /* requested length of the summary; 0: not requested */
 };
 
-/* Asks for the endpoint of the environment where a command could stand. */
+/* In place of a command, selects the endpoint of the environment. */
 #define OFS_SUMMARIZER_ENDPOINT "endpoint"
 
 /*
- * Sets command or endpoint by what the user asks for: "endpoint", or a command. The environment
- * alone never makes an endpoint be asked; it says which one. Its variables are
- * OFFLOAD_SUMMARIZER_URL, _KEY and _MODEL. Where there is no such URL, OPENAI_BASE_URL, and then
- * OPENAI_API_KEY goes to it if there is no key of ours: a key goes to no other host than it was set
- * for. OPENAI_MODEL is used where there is no such model. -EINVAL: URL or model is missing, and
- * `err` says what to set.
+ * Sets command or endpoint as the user asks: "endpoint", or a command. The environment never
+ * selects an endpoint by itself; it only defines it, by OFFLOAD_SUMMARIZER_URL, _KEY and _MODEL.
+ * Without the URL, OPENAI_BASE_URL is used, and, unless our key is set, OPENAI_API_KEY with it:
+ * that key is never sent to another host. Without the model, OPENAI_MODEL is used. Returns -EINVAL
+ * if URL or model is missing; `err` says what to set.
  */
 int ofs_summarizer_choose(struct ofs_summarizer *s, const char *asked, struct ofs_error *err);
 
 /*
- * Makes a summary of `messages`, which are JSON in UTF-8. A command gets them on standard input,
- * and what is asked for in $OFFLOAD_SUMMARIZER_INSTRUCTION. The summary, without the white space
- * around it, is a text in UTF-8 without NUL, not empty, of 1 MiB at most; `ret_summary` (an empty
- * buffer) gets it. Else -errno, and `err` says in one line who failed how: then the messages should
- * stay as they are. What others say may stand in that line, without the endpoint's key.
+ * Summarizes `messages`, JSON in UTF-8. A command gets them on standard input, and the instruction
+ * in $OFFLOAD_SUMMARIZER_INSTRUCTION. `ret_summary` (an empty buffer) gets the trimmed summary:
+ * UTF-8 without NUL, not empty, at most 1 MiB. Otherwise returns -errno with a line in `err` that
+ * says who failed and how; it may quote others, but never the endpoint's key. The messages should
+ * then stay as they are.
  */
 int ofs_summarizer_run(const struct ofs_summarizer *s, const void *messages, size_t len,
 		       struct ofs_error *err, struct ofs_buf *ret_summary);
