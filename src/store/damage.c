@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps what is damaged and tells of it. A damaged journal is copied to quarantine/ before anything
- * is changed, and quarantine/journal-damage says in a line for each recovery what was found; it stays
- * until a repair takes note of it.
+ * Keeps what is damaged and reports it. A damaged journal is copied to quarantine/ before anything
+ * is changed. quarantine/journal-damage says in one line for each recovery what was found, and
+ * stays until a repair takes note of it.
  */
 #include "store/damage.h"
 
@@ -67,7 +67,7 @@ int ofs_damage_write(const struct ofs_damage *d, int dirfd)
 		return r;
 	ofs_damage_describe(d, &line);
 	ofs_buf_append_str(&line, "\n");
-	/* Until a checkpoint the next start finds the same again. */
+	/* Until a checkpoint is written, every start finds the same again. */
 	if ((text.len && memmem(text.data, text.len, line.data, line.len)) ||
 	    text.len + line.len > NOTICE_MAX)
 		return 0;
