@@ -2,10 +2,10 @@
 /*
  * The age clock, which measures how long something has not been used. It starts as the wall clock
  * and runs with the boot clock, so a step of the wall clock ages nothing. While the store is closed
- * only the wall clock runs: the clock advances by how far that is ahead of the highest time in the
- * index, but never back, and by no more than OFS_AGE_CLOSED_MAX, since nobody could use the content
- * and the wall clock may be another machine's. So the index must learn of a step soon
- * (ofs_store_keep_age()).
+ * only the wall clock runs: the age clock advances by how far that is ahead of the highest time in
+ * the index. It never goes back, and advances by no more than OFS_AGE_CLOSED_MAX, since nobody
+ * could use the content and the wall clock may be another machine's. So the index must learn of a
+ * step soon (ofs_store_keep_age()).
  */
 #pragma once
 

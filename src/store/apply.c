@@ -174,7 +174,7 @@ static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_ino
 	}
 	n->row.ctime = time;
 	ofs_store_touch(s, n);
-	/* Its last name was in `dir`, so it is counted out there, whatever its parent was. */
+	/* Its last name was in `dir`, where it stops being counted, whatever its parent was. */
 	if (!n->row.nlink)
 		n->row.parent = dir->row.ino;
 	else if (n->row.parent == dir->row.ino && !ofs_dir_find_ino(dir->dir, n->row.ino))

@@ -118,7 +118,7 @@ static struct ofs_away_range *take_turn(struct ofs_away *a, const struct ofs_fra
 	}
 }
 
-/* The length of the whole frames in `bytes`, of which the first is `loc`; 0: that is damaged. */
+/* The length of the whole frames in `bytes`, of which the first is `loc`; 0: `loc` is damaged. */
 static size_t whole_frames(const struct ofs_frame_loc *loc, const uint8_t *bytes, size_t len)
 {
 	struct ofs_frame_info info;

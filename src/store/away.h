@@ -20,7 +20,7 @@ struct ofs_away_extent {
 	struct ofs_index_extent extent;
 };
 
-/* Frames are brought in order; neighbours are requested together. */
+/* Frames that are read one after the other are requested together. */
 struct ofs_away {
 	ofs_object_get_fn get; /* constant, as are `room` and `arg`; NULL: nothing is away */
 	void (*room)(void *arg); /* called before a frame is brought; may be NULL */

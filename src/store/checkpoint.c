@@ -273,7 +273,7 @@ static void forget_drafts(struct ofs_store *s)
 	s->drafts.n = n;
 }
 
-/* Sets what a file is charged to what the index says. */
+/* Updates what a file is charged, which the index decides. */
 static int refresh_stored(void *arg, uint64_t ino)
 {
 	struct ofs_store *s = arg;

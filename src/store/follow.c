@@ -274,8 +274,8 @@ static void keep_knowledge(struct ofs_inode *n, const struct ofs_inode *was)
 }
 
 /*
- * Keeps versions and more, as all content is the same. The versions of held inodes that are not in
- * memory are remembered until they are.
+ * Keeps what is known of contents, all of which are the same. The versions of held inodes that are
+ * not in the memory of `next` are remembered until they are.
  */
 static void keep_contents(struct ofs_store *s, struct ofs_store *next,
 			  const struct ofs_u64_list *held)

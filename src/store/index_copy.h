@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A copy of the index for a store that is only read: SQLite writes to an index that was not closed,
- * to bring it up to date.
+ * A copy of the index for a store that is only read: SQLite writes to an index that was not closed
+ * cleanly, to bring it up to date.
  */
 #pragma once
 

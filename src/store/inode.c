@@ -114,7 +114,7 @@ static bool has_row(const struct ofs_inode *n)
 	return !n->gone;
 }
 
-/* Gives an inode that was held when a follower began again its version: its content is the same. */
+/* Restores the version of an inode that was held when a follower began again, with its content. */
 static void restore_version(struct ofs_store *s, struct ofs_inode *n)
 {
 	uintptr_t version = (uintptr_t)ofs_map_remove(&s->versions, n->row.ino);

@@ -104,8 +104,8 @@ void ofs_store_content_sealed(struct ofs_store *s, struct ofs_inode *n);
 void ofs_store_add_draft(struct ofs_store *s, struct ofs_inode *n);
 
 /*
- * Takes back, for the last checkpoint, that uses were noted ahead of their time, which made later
- * ones cost nothing. Takes `lock`.
+ * Sets uses that were noted ahead of their time back to when they were, for the last checkpoint.
+ * Takes `lock`.
  */
 void ofs_store_settle_uses(struct ofs_store *s);
 

@@ -386,7 +386,7 @@ int ofs_store_close(struct ofs_store *s)
 	if (r < 0)
 		ofs_log(LOG_WARNING, "unlinked files cannot be found: %s", strerror(-r));
 	ofs_store_settle_uses(s);
-	/* A daemon's drafts are sealed after its next start: it must end quickly. */
+	/* A daemon's drafts are sealed after its next start, since it must end quickly. */
 	when.now = background ? INT64_MIN / 2 : ofs_clock_monotonic();
 	r = ofs_store_cycle(s, &when, true);
 	if (r < 0)

@@ -29,7 +29,7 @@ static int name_check(const char *name)
 	return 0;
 }
 
-/* Gets a directory that may have a new entry `name`. */
+/* Gets a directory that may get a new entry `name`. */
 static int dir_for_entry(struct ofs_store *s, uint64_t ino, const char *name,
 			 struct ofs_inode **ret)
 {
@@ -305,7 +305,7 @@ int ofs_store_rmdir(struct ofs_store *s, uint64_t dir, const char *name)
 	return remove_name(s, dir, name, true, NULL);
 }
 
-/* -EINVAL when `dir` is `ino` or lies below it. */
+/* -EINVAL if `dir` is `ino` or lies below it. */
 static int check_not_below(struct ofs_store *s, uint64_t ino, uint64_t dir)
 {
 	struct ofs_inode *n;

@@ -86,8 +86,8 @@ static int punch_journal(struct ofs_store *s, ofs_lsn reached)
 }
 
 /*
- * From which position the log is kept for somebody else. If that is too much, it is not kept any
- * more, and whoever wanted it finds it gone. `lock` held.
+ * Returns the position from which the log is kept for somebody else. If that is too much, it is not
+ * kept any more, and whoever wanted it finds it gone. `lock` held.
  */
 static ofs_lsn held_from(struct ofs_store *s, ofs_lsn keep)
 {

@@ -28,7 +28,7 @@ typedef int (*ofs_object_get_fn)(void *arg, const struct ofs_index_object *objec
  */
 void ofs_store_set_objects(struct ofs_store *s, ofs_object_get_fn get, void *arg);
 
-/* To be called before that: `room` is called before a frame is brought, and may evict frames. */
+/* To be called before that. `room` is called before a frame is brought, and may evict others. */
 void ofs_store_set_room(struct ofs_store *s, void (*room)(void *arg));
 
 /*

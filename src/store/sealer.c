@@ -13,7 +13,7 @@
 
 #define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* longest wait of a change for the index */
 #define BATCHES_MAX 8 /* in one cycle, under pressure */
-#define DIRTY_MAX 32768 /* dirty inodes, those that a draft keeps in memory anyway not counted */
+#define DIRTY_MAX 32768 /* dirty inodes, less those that drafts keep in memory anyway */
 #define TICK_MIN (20 * OFS_NS_PER_MS)
 #define TICK_MAX (250 * OFS_NS_PER_MS)
 #define RETRY_DELAY (5 * OFS_NS_PER_S) /* after a failed cycle */
@@ -25,7 +25,7 @@
 #define DENSE_AGE (2 * 3600 * OFS_NS_PER_S) /* content unused for this long is made dense */
 #define DENSE_DELAY (600 * OFS_NS_PER_S) /* after the start, or while machine or disk is busy */
 #define DENSE_PASS (6 * 3600 * OFS_NS_PER_S) /* from the end of one pass to the next */
-#define DENSE_SHARE 288 /* a part in this many of a processor's time: 5 minutes a day */
+#define DENSE_SHARE 288 /* one part in this many of a processor's time: 5 minutes a day */
 
 static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 {
@@ -188,8 +188,8 @@ static int dense_step(struct ofs_store *s)
 enum work {
 	WORK_NONE,
 	WORK_SEAL,
-	WORK_CHECKPOINT, /* and seal */
-	WORK_SQUEEZE, /* a checkpoint with the room that was set aside */
+	WORK_CHECKPOINT, /* seals first */
+	WORK_SQUEEZE, /* the same with the room that was set aside */
 	WORK_REPACK,
 	WORK_SETTLE,
 	WORK_SCRUB,

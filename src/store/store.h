@@ -30,12 +30,12 @@ struct ofs_record;
 /* A change of the state of a follower. */
 struct ofs_followed {
 	/*
-	 * What the other host has done. NULL: a state was skipped to. That is told for each former
-	 * name of each inode that is held, and then once without an inode.
+	 * What the other host has done. NULL: states were skipped. That is told for each former
+	 * name of each held inode, and at last without an inode.
 	 */
 	const struct ofs_record *record;
 	uint64_t ino; /* made, named, moved, unlinked or changed; 0: none */
-	uint64_t left; /* still held, but its last name is gone with the record; 0: none */
+	uint64_t left; /* a held inode whose last name the record has removed; 0: none */
 	/* Without a record: a former name; `name` is NULL if there was none. */
 	uint64_t dir;
 	const char *name;
@@ -50,7 +50,7 @@ struct ofs_store_options {
 	 * have, and the store is locked as by an owner.
 	 */
 	bool follow;
-	bool blocks_data; /* st_blocks counts bytes in no hole, not bytes on disk */
+	bool blocks_data; /* st_blocks counts bytes that are no hole, rather than bytes on disk */
 	const char *mountpoint; /* for the lock file; NULL: none */
 	uint32_t seal_delay_ms;
 	size_t cache_bytes; /* of decompressed frames */
@@ -119,8 +119,9 @@ struct ofs_attr {
 	uint64_t held; /* references, including a new one, except in ofs_store_readdir() */
 	uint64_t occupied; /* bytes on disk: its drafts in the journal and its share of the packs */
 	/*
-	 * Bytes that st_blocks reports: `occupied` or, with `blocks_data` and in regions, those in
-	 * no hole. A file of one block then counts as a whole, so that its map need not be loaded.
+	 * Bytes that st_blocks reports: `occupied` or, with `blocks_data` and in regions, those
+	 * that are no hole. A file of one block then counts as a whole, so that its map need not be
+	 * loaded.
 	 */
 	uint64_t shown;
 	uint64_t version; /* changes whenever the content does, and sometimes when it does not */
@@ -176,19 +177,19 @@ struct ofs_region_counts {
 int ofs_store_count_region(struct ofs_store *s, uint64_t dir, struct ofs_region_counts *ret);
 
 /*
- * Keeps an estimate of the tokens in content of that version, unless it has changed. It is kept for
- * good, except in a store that is only read, or if too many come at once.
+ * Keeps an estimate of the tokens in a file's content, if that still has this version. It is kept
+ * for good, except in a store that is only read, or if too many come at once.
  */
 void ofs_store_note_tokens(struct ofs_store *s, uint64_t ino, uint64_t version, uint64_t tokens);
 
 /*
- * The same for the hash and the newlines of the whole. Only for a follower, which seals nothing;
- * kept until the content changes.
+ * The same for the hash and the newlines of the whole content. Only for a follower, which seals
+ * nothing; kept until the content changes.
  */
 void ofs_store_note_hash(struct ofs_store *s, uint64_t ino, uint64_t version,
 			 const struct ofs_content_hash *hash);
 
-/* Frees memory after many inodes were visited. */
+/* Frees the memory that visiting many inodes has filled. */
 void ofs_store_relax(struct ofs_store *s);
 
 /*
@@ -255,7 +256,7 @@ ssize_t ofs_store_readlink(struct ofs_store *s, uint64_t ino, char *buf, size_t 
 /*
  * Calls `fn` for the entries with a cookie above `cookie`, in order of cookie, until it returns
  * nonzero, which refuses the entry; it must not call the store. Cookies are at least
- * OFS_COOKIE_MIN, and a call with a lower one begins a listing. Entries added since are left out,
+ * OFS_COOKIE_MIN, and a call with a lower one begins a listing. Entries added later are left out,
  * so that a reader who renames what it meets, which gives it a new cookie, comes to an end. With
  * `plus`, attributes are complete and each entry taken carries a reference; else they are the ino
  * and the type bits.
@@ -367,7 +368,10 @@ struct ofs_verify {
 	 */
 	bool repair;
 	uint64_t lost_dir; /* the directory for files that have lost their names; 0: none */
-	/* Reports that `what`, one line, is wrong with file `ino` or the store (0). May read it. */
+	/*
+	 * Reports that `what`, one line, is wrong with file `ino`, or with the store (0). May read
+	 * from the store.
+	 */
 	void (*problem)(void *arg, uint64_t ino, const char *what, bool repaired);
 	/* Called now and then; nonzero ends the verification with -ECANCELED. May be NULL. */
 	int (*progress)(void *arg, const struct ofs_verify_counts *counts);
@@ -395,9 +399,9 @@ int64_t ofs_store_age(struct ofs_store *s);
 int ofs_store_keep_age(struct ofs_store *s);
 
 /*
- * Notes a use of an inode's content that did not change it. Only inodes in memory remember it, as
- * any that was just read is. It is noted up to a minute ahead, so that further uses until then cost
- * nothing, and is on disk with the next checkpoint, unless the disk is full.
+ * Notes a use of an inode's content that did not change it. Does nothing if the inode is not in
+ * memory; one that was just read is. The use is noted up to a minute ahead, so that further ones
+ * until then cost nothing. It is on disk with the next checkpoint, unless the disk is full.
  */
 #define OFS_STORE_USE_AHEAD INT64_C(60000000000)
 void ofs_store_use(struct ofs_store *s, uint64_t ino);

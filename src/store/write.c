@@ -165,7 +165,7 @@ static uint64_t share_length(const struct ofs_record *c, const struct ofs_inode 
 
 /*
  * Copies the next part by reference or as a hole, and returns its length. 0: the next *ret_data
- * bytes are to be copied as data; 0 of them at the end.
+ * bytes are to be copied as data or, if that is 0 as well, the source has ended.
  */
 static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret_data)
 {
