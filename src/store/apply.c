@@ -462,7 +462,7 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	e = ofs_store_apply(s, lsn, r, &where);
 	if (e < 0) {
 		ofs_log(LOG_ERR, "record %u: %s", r->type, strerror(-e));
-		ofs_store_break(s, "a change could not be applied, and is in the journal alone");
+		ofs_store_break(s, "a change could not be applied and is only in the journal");
 	}
 	return e;
 }

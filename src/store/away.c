@@ -217,7 +217,7 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 	pthread_cond_broadcast(&a->brought);
 	pthread_mutex_unlock(&a->lock);
 	if (r < 0 && r != -ECANCELED)
-		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be had back: %s",
+		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be brought back: %s",
 			loc->pack, (unsigned long long)loc->off, strerror(-r));
 	return r == 0 || r == -ENOMEM ? r : -EIO;
 }
@@ -235,8 +235,8 @@ bool ofs_away_discard(struct ofs_store *s, const struct ofs_frame_loc *loc)
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r == 0)
 		ofs_log(LOG_WARNING,
-			"packs/%08x.pack: the frame at %llu is damaged here, and is had from the "
-			"remote",
+			"packs/%08x.pack: the frame at %llu is damaged here and will be read from "
+			"the remote",
 			loc->pack, (unsigned long long)loc->off);
 	return r == 0;
 }

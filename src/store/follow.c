@@ -241,15 +241,16 @@ static int next_create(struct ofs_store *s, struct ofs_index_meta *meta, struct 
 	pthread_mutex_unlock(&s->lock);
 	memcpy(next->uuid, s->uuid, sizeof(next->uuid));
 	if (r == 0 && memcmp(meta->uuid, s->uuid, sizeof(s->uuid)) != 0)
-		r = ofs_error_set(err, EINVAL, "the index in '%s' is another store's", s->path);
+		r = ofs_error_set(err, EINVAL, "the index in '%s' belongs to another store",
+				  s->path);
 	if (r == 0) {
 		ofs_age_kept(next, meta);
 		r = ofs_store_replay(next, s->path, meta, err);
 	}
 	if (r == 0 && ofs_journal_end(next->journal) < end)
 		r = ofs_error_set(err, EUCLEAN,
-				  "the log in '%s' ends at position %llu, and was applied up to "
-				  "%llu",
+				  "the log in '%s' ends at position %llu, but was already applied "
+				  "up to %llu",
 				  s->path, (unsigned long long)ofs_journal_end(next->journal),
 				  (unsigned long long)end);
 	if (r < 0)

@@ -134,7 +134,7 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 	meta.age_wall = meta.wall_high = meta.age;
 	if (getrandom(meta.uuid, sizeof(meta.uuid), 0) != sizeof(meta.uuid) ||
 	    getrandom(&meta.ref_seed, sizeof(meta.ref_seed), 0) != sizeof(meta.ref_seed))
-		return ofs_error_set(err, EIO, "no random numbers to be had");
+		return ofs_error_set(err, EIO, "cannot get random numbers");
 	meta.ref_seed = (meta.ref_seed & INT64_MAX) | 1; /* 0 means none */
 	r = ofs_index_open(file, create && !content ? &meta : NULL, err, &s->index);
 	if (r == -ENOENT && content)
@@ -384,7 +384,7 @@ int ofs_store_close(struct ofs_store *s)
 	/* Whoever held an unlinked file is gone with the mount. */
 	r = ofs_store_drop_orphans(s);
 	if (r < 0)
-		ofs_log(LOG_WARNING, "unlinked files cannot be found: %s", strerror(-r));
+		ofs_log(LOG_WARNING, "cannot list unlinked files: %s", strerror(-r));
 	ofs_store_settle_uses(s);
 	/* A daemon's drafts are sealed after its next start, since it must end quickly. */
 	when.now = background ? INT64_MIN / 2 : ofs_clock_monotonic();

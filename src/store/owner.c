@@ -103,8 +103,8 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 	ofs_owner_read(dirfd, &last);
 	if (last.pid && mountpoint)
 		ofs_log(LOG_NOTICE,
-			"process %ld, which had '%s' last, was killed or could not write "
-			"everything: its journal is read",
+			"process %ld, the last owner of '%s', was killed or could not write "
+			"everything: reading its journal",
 			last.pid, path);
 	/* The text is only informative: a full disk must not keep the owner out. */
 	r = owner_write(fd, mountpoint);

@@ -74,7 +74,7 @@ void ofs_reserve_fill(struct ofs_store *s)
 	int r = reserve_resize(s, RESERVE_BYTES);
 
 	if (r < 0 && !s->reserve.tight)
-		ofs_log(LOG_WARNING, "the disk is full: removing is all that works now");
+		ofs_log(LOG_WARNING, "the disk is full: only changes that free space are possible");
 	if (r == 0 && s->reserve.tight)
 		ofs_log(LOG_INFO, "there is room on the disk again");
 	s->reserve.there = r == 0;
@@ -90,7 +90,7 @@ bool ofs_reserve_release(struct ofs_store *s)
 
 	if (had) {
 		reserve_resize(s, 0);
-		ofs_log(LOG_WARNING, "the disk is full: removing is all that works now");
+		ofs_log(LOG_WARNING, "the disk is full: only changes that free space are possible");
 	}
 	s->reserve.there = false;
 	s->reserve.tight = true;

@@ -78,7 +78,7 @@ static void remember(struct ofs_store *s, uint64_t frame, bool bad)
 	if (r == 0)
 		r = ofs_index_end(s->index, ofs_index_set_frame_bad(s->index, frame, bad));
 	if (r < 0 && r != -ENOENT)
-		ofs_log(LOG_WARNING, "a frame's state cannot be noted: %s", strerror(-r));
+		ofs_log(LOG_WARNING, "cannot record the state of a frame: %s", strerror(-r));
 }
 
 int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,

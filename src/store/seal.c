@@ -300,7 +300,7 @@ static void postpone(struct ofs_store *s, uint64_t ino)
 {
 	struct ofs_inode *n;
 
-	ofs_log(LOG_ERR, "inode %llu cannot be read to be sealed, trying again in a minute",
+	ofs_log(LOG_ERR, "inode %llu cannot be read for sealing, trying again in a minute",
 		(unsigned long long)ino);
 	OFS_LOCKED(&s->lock);
 	n = ofs_map_get(&s->inodes, ino);
@@ -427,7 +427,7 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 		ofs_content_map_cover(&n->content, &block->state.lost[i], epoch);
 	if (block->state.nlost)
 		ofs_log(LOG_ERR,
-			"inode %llu: some of bytes %llu to %llu cannot be read and are lost",
+			"inode %llu: some bytes from %llu to %llu cannot be read and are lost",
 			(unsigned long long)n->row.ino, (unsigned long long)from,
 			(unsigned long long)to - 1);
 }

@@ -64,7 +64,7 @@ static int reload(struct ofs_store *s)
 		r = ofs_store_load_drafts(s);
 	/* Without the drafts nobody knows which parts of the journal are needed. */
 	if (r < 0)
-		ofs_store_break(s, "the index cannot be read any more");
+		ofs_store_break(s, "the index can no longer be read");
 	return r;
 }
 
