@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rows of the ledger that have changed since the last checkpoint. A row has the whole sums rather
- * than what was added: so it shows whether memory or index is newer, and nothing counts twice.
+ * than what was added, which shows whether memory or index is newer, and lets nothing count twice.
  */
 #pragma once
 

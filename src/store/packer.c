@@ -288,7 +288,7 @@ static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	return r;
 }
 
-/* Sets where moving chunks lie in the content maps in memory to what the packer says. */
+/* Updates the content maps in memory to the places that the packer has for moving chunks. */
 static void relocate(const struct ofs_packer *p)
 {
 	struct ofs_store *s = p->store;
@@ -312,7 +312,7 @@ static void relocate(const struct ofs_packer *p)
 		}
 }
 
-/* Nothing has moved: gives memory, which may have seen the new places, the old ones again. */
+/* The move failed: restores the old places in memory, which may have seen the new ones. */
 static void look_again(struct ofs_packer *p)
 {
 	for (size_t i = 0; i < p->n; i++)

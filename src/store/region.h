@@ -25,7 +25,7 @@ struct ofs_region {
 /* The directory is a region, or the root. */
 bool ofs_region_is(struct ofs_store *s, uint64_t dir);
 
-/* The region to which an inode, or the entries of a directory, belong; OFS_ROOT_INO: none. */
+/* The region of an inode, or of the entries of a directory; OFS_ROOT_INO: none. */
 uint64_t ofs_region_of(struct ofs_store *s, struct ofs_inode *n);
 
 /* Adds an inode named in `dir` to the counts there (`sign` 1), or takes it out (-1). */

@@ -74,7 +74,7 @@ struct ofs_store_options {
 	void (*sealed)(void *arg, uint64_t ino, bool again);
 	/* A follower's state has changed. Called with no lock held; may be NULL. */
 	void (*followed)(void *arg, const struct ofs_followed *what);
-	/* Called by ofs_store_close(), before anybody else can open the store; may be NULL. */
+	/* Called by ofs_store_close() when all is written, before others can open it; or NULL. */
 	void (*closing)(void *arg);
 	void *events_arg; /* passed to all of these */
 };
