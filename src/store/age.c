@@ -3,7 +3,7 @@
 
 #include "store/store_state.h"
 
-/* The index need not know of a drift between the clocks, or a time passed, up to this. */
+/* A drift between the clocks, or a time passed, up to this may be missing in the index. */
 #define DRIFT_MAX OFS_NS_PER_S
 #define DELAY_MAX (600 * OFS_NS_PER_S)
 
@@ -37,9 +37,9 @@ void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta)
 }
 
 /*
- * When a record was made. In replay the wall clock that it was made by is compared with what the
- * index knows of it; whether it was stepped in between cannot be told, so that nothing becomes
- * older than the index, or younger than now.
+ * The age clock's time of a record. In replay it follows from the wall clock of the record and what
+ * the index has of both clocks. As the wall clock may have been stepped in between, the result is
+ * kept between the index's time and now.
  */
 static int64_t age_of_record(struct ofs_store *s, int64_t time)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Applying journal records to memory: the one place for it, live and in replay. */
+/* Applying journal records to memory, live and in replay. */
 #include "store/record.h"
 
 #include <dirent.h>
@@ -13,14 +13,14 @@
 #include "store/number.h"
 #include "store/store_state.h"
 
-/* An entry came or went. To a directory itself that is no use: what is in it is not used by it. */
+/* Stamps a directory that gained or lost an entry, which does not count as a use of it. */
 static void stamp_dir(struct ofs_store *s, struct ofs_inode *dir, int64_t time)
 {
 	dir->row.mtime = dir->row.ctime = time;
 	ofs_store_touch(s, dir);
 }
 
-/* The record changes the inode, which is a use of it. */
+/* Stamps an inode that the record changes, which counts as a use of it. */
 static void stamp(struct ofs_store *s, struct ofs_inode *n, const struct ofs_record *r)
 {
 	n->row.ctime = r->time;
@@ -34,8 +34,8 @@ static uint8_t type_of(const struct ofs_inode *n)
 }
 
 /*
- * Cookies grow within a directory. The position of the record does, but for names that a repair has
- * put after all others.
+ * Cookies grow within a directory. So does the position of the record, except after names that a
+ * repair has put last.
  */
 static void add_entry(struct ofs_store *s, struct ofs_inode *dir, const char *name,
 		      const struct ofs_inode *n, ofs_lsn lsn)
@@ -47,16 +47,16 @@ static void add_entry(struct ofs_store *s, struct ofs_inode *dir, const char *na
 	ofs_store_weigh(s, OFS_WEIGHT_DIRENT);
 }
 
-/* A record, and what it touches. */
+/* A record and what it touches. */
 struct change {
 	const struct ofs_record *r;
 	ofs_lsn lsn;
 	const struct ofs_journal_data *data;
 	struct ofs_inode *dir, *newdir;
-	struct ofs_dirent *entry, *newentry; /* by their names in these; NULL: there is none */
+	struct ofs_dirent *entry, *newentry; /* at the record's names in these; NULL: none */
 	struct ofs_inode *n; /* what is changed, created, renamed or removed */
 	struct ofs_ledger_row *row; /* LEDGER */
-	struct ofs_inode *other; /* RENAME: what newentry names, if any; COPY: the source */
+	struct ofs_inode *other; /* RENAME: what newentry names, NULL: none; COPY: the source */
 };
 
 static int load_entries(struct ofs_store *s, struct change *c)
@@ -85,7 +85,7 @@ static int load_entries(struct ofs_store *s, struct change *c)
 	return r->flags & RENAME_EXCHANGE ? -ENOENT : 0;
 }
 
-/* All that can fail: applying it afterwards cannot. */
+/* Does all that can fail, so that applying the record cannot. */
 static int load(struct ofs_store *s, struct change *c)
 {
 	const struct ofs_record *r = c->r;
@@ -135,7 +135,7 @@ static void apply_create(struct ofs_store *s, const struct change *c)
 		n->row.target = ofs_strdup(r->text);
 		n->row.size = strlen(r->text);
 	}
-	/* Nothing of a new inode is in the index. */
+	/* The index has nothing of a new inode. */
 	n->content.loaded = true;
 	n->xattrs_loaded = true;
 	if (S_ISDIR(r->mode)) {
@@ -163,7 +163,7 @@ static void apply_link(struct ofs_store *s, const struct change *c)
 	ofs_class_move_add_renamed(s, n->row.ino, from, r->dir);
 }
 
-/* An inode lost one name in `dir`. */
+/* Takes one name in `dir` from an inode. */
 static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_inode *n, int64_t time)
 {
 	if (S_ISDIR(n->row.mode)) {
@@ -174,7 +174,7 @@ static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_ino
 	}
 	n->row.ctime = time;
 	ofs_store_touch(s, n);
-	/* It was counted there, wherever it is known to be. */
+	/* Its last name was in `dir`, where it stops being counted, whatever its parent was. */
 	if (!n->row.nlink)
 		n->row.parent = dir->row.ino;
 	else if (n->row.parent == dir->row.ino && !ofs_dir_find_ino(dir->dir, n->row.ino))
@@ -194,7 +194,7 @@ static void keep_tombstone(struct ofs_store *s, const struct ofs_record *r)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
 	int64_t removed;
 
-	/* That of an earlier file with this number is replaced. */
+	/* It replaces the tombstone of an earlier file with this number. */
 	if (!former && ofs_index_get_tombstone(s->index, r->ino, &what, &removed) < 0)
 		s->counts.tombstones++;
 	t->ino = r->ino;
@@ -216,7 +216,7 @@ static void apply_unlink(struct ofs_store *s, const struct change *c)
 		keep_tombstone(s, r);
 }
 
-/* From one directory to another; its content may be in another class there. */
+/* Moves an inode to another directory, where its content may belong to another class. */
 static void move_parent(struct ofs_store *s, struct ofs_inode *n, struct ofs_inode *from,
 			struct ofs_inode *to, const struct ofs_record *r)
 {
@@ -241,7 +241,7 @@ static void apply_rename(struct ofs_store *s, const struct change *c)
 		ofs_dir_change(from->dir, c->entry, other->row.ino, type_of(other), s->epoch);
 	else
 		ofs_dir_remove(from->dir, c->entry, s->epoch);
-	/* It keeps its cookie: a reader of the directory meets the name once. */
+	/* An entry that is replaced keeps its cookie: a reader of the directory meets it once. */
 	if (other)
 		ofs_dir_change(to->dir, c->newentry, n->row.ino, type_of(n), s->epoch);
 	else
@@ -253,7 +253,7 @@ static void apply_rename(struct ofs_store *s, const struct change *c)
 		move_parent(s, other, to, from, r);
 }
 
-/* A change that leaves no draft leaves a mark. */
+/* Notes a change of content; if it leaves no draft, it leaves a mark. */
 static void content_changed(struct ofs_store *s, struct ofs_inode *n, const struct ofs_record *r)
 {
 	n->row.mtime = r->time;
@@ -268,7 +268,7 @@ static void apply_write(struct ofs_store *s, const struct change *c)
 	struct ofs_inode *n = c->n;
 	struct ofs_extent extent = { .off = r->size, .len = c->data->len, .data = *c->data };
 
-	/* Where records are lost, a hole may be one of theirs. */
+	/* Where records are lost, a gap before the write may be theirs. */
 	if (s->replaying && s->damage.lost && extent.off > n->row.size) {
 		struct ofs_extent hole = { .off = n->row.size,
 					   .len = extent.off - n->row.size,
@@ -315,7 +315,7 @@ static void apply_zero(struct ofs_store *s, const struct change *c)
 	struct ofs_inode *n = c->n;
 	uint64_t end = r->size + r->len, to = end;
 
-	/* Of the last block nothing is left when its content ends in the range. */
+	/* If the file ends within the range, nothing is left of its last block. */
 	if (end >= n->row.size)
 		to = ofs_align_up(end, OFS_BLOCK_SIZE);
 	ofs_content_map_zero(&n->content, r->size, to, s->epoch);
@@ -325,8 +325,8 @@ static void apply_zero(struct ofs_store *s, const struct change *c)
 }
 
 /*
- * By whole blocks (copy.c sees to that), since those can be copied whatever they are made of: what
- * was a chunk when the record was made may be drafts still in replay.
+ * Copies whole blocks, as write.c ensures: these can be copied whatever they are made of. What was
+ * a chunk when the record was made may still be drafts in replay.
  */
 static void apply_copy(struct ofs_store *s, const struct change *c)
 {
@@ -347,7 +347,7 @@ static void apply_copy(struct ofs_store *s, const struct change *c)
 		content_changed(s, n, r);
 		return;
 	}
-	/* It is sealed as the other is, and what is known of that is true of it. */
+	/* The copy is sealed like its source, and all that is known of the source holds for it. */
 	n->row.has_sha = from->row.has_sha;
 	memcpy(n->row.sha, from->row.sha, sizeof(n->row.sha));
 	n->row.lines = from->row.lines;
@@ -398,7 +398,7 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 	return e;
 }
 
-/* Or at least leads to none being used. */
+/* The record frees space, or leads to less being used. */
 static bool frees_space(uint8_t type)
 {
 	return type == OFS_RECORD_UNLINK || type == OFS_RECORD_EXPIRE ||
@@ -406,7 +406,7 @@ static bool frees_space(uint8_t type)
 	       type == OFS_RECORD_REMOVEXATTR || type == OFS_RECORD_ZERO;
 }
 
-/* On a full disk what frees space may have the room that was set aside for it. */
+/* On a full disk, a record that frees space may use the reserve. */
 static int append(struct ofs_store *s, const struct ofs_journal_record *record, ofs_lsn *ret_lsn,
 		  struct ofs_journal_data *ret_where)
 {
@@ -417,7 +417,7 @@ static int append(struct ofs_store *s, const struct ofs_journal_record *record, 
 	e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
 	if (ofs_store_is_full(e) && frees_space(record->type) && ofs_reserve_release(s)) {
 		e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
-		/* The next change is to be refused only if the disk is still full. */
+		/* The next change is refused only if the disk is still full. */
 		ofs_reserve_fill(s);
 	}
 	return e;
@@ -462,7 +462,7 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	e = ofs_store_apply(s, lsn, r, &where);
 	if (e < 0) {
 		ofs_log(LOG_ERR, "record %u: %s", r->type, strerror(-e));
-		ofs_store_break(s, "a change could not be applied, and is in the journal alone");
+		ofs_store_break(s, "a change could not be applied and is only in the journal");
 	}
 	return e;
 }

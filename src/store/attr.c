@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from an inode and from where it is: attributes, counts, the class of its content. */
+/* What an inode and its place determine: attributes, counts, the class of its content. */
 #include <sys/stat.h>
 
 #include "store/store_state.h"
 
 void ofs_store_count(struct ofs_store *s, const struct ofs_inode *n, bool named)
 {
-	uint64_t one = named ? 1 : UINT64_MAX; /* sums wrap */
+	uint64_t one = named ? 1 : UINT64_MAX; /* sums wrap around */
 
 	if (S_ISREG(n->row.mode)) {
 		s->counts.files += one;
@@ -28,7 +28,7 @@ void ofs_store_set_size(struct ofs_store *s, struct ofs_inode *n, uint64_t size)
 	n->row.size = size;
 }
 
-/* Bytes of a regular file that are no hole. */
+/* Bytes of a regular file that are in no hole; a file of one block counts as a whole. */
 static uint64_t data_bytes(struct ofs_store *s, struct ofs_inode *n)
 {
 	uint64_t size = n->row.size, off = 0, end, sum = 0;
@@ -94,8 +94,8 @@ void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *r
 /* ---- classes */
 
 /*
- * The directory below the root of the region that `dir` is or lies in, and the one below that; 0:
- * none.
+ * Gets the directory just below the root of the region in which `dir` lies, on the way to `dir`,
+ * and the one below that; 0: none.
  */
 static void class_chain(struct ofs_store *s, uint64_t dir, uint64_t *ret_top, uint64_t *ret_second)
 {
@@ -115,7 +115,7 @@ void ofs_class_move_add_renamed(struct ofs_store *s, uint64_t ino, uint64_t from
 
 	class_chain(s, from, &top, &second);
 	class_chain(s, to, &new_top, &new_second);
-	/* In replay there are no regions, and any of the two may have been in one. */
+	/* In replay there are no regions: either directory may have been in one. */
 	if (top != new_top || second != new_second || (s->replaying && from != to))
 		ofs_class_move_add(s, ino);
 }

@@ -5,10 +5,10 @@
 #include "pack/frame.h"
 #include "store/store_state.h"
 
-/* Asked for at once: the least, and the most where frames are read one after the other. */
+/* Bytes requested at once: the least, and the most, for frames that are read in sequence. */
 #define BRING_MIN (UINT64_C(256) << 10)
 #define BRING_MAX (UINT64_C(8) << 20)
-#define BLOCK 4096u /* of the disk, or less */
+#define BLOCK 4096u /* assumed block size of the disk */
 
 void ofs_away_init(struct ofs_away *a)
 {
@@ -72,7 +72,7 @@ void ofs_away_settle(struct ofs_store *s)
 	a->nlate = n;
 }
 
-/* How much to bring from there on: twice as much as last time where that has been read through. */
+/* How much to bring from the frame on: twice the last amount if that was read to its end. */
 static uint64_t plan(struct ofs_away *a, const struct ofs_frame_loc *loc)
 {
 	uint64_t len = BRING_MIN;
@@ -89,7 +89,10 @@ static uint64_t plan(struct ofs_away *a, const struct ofs_frame_loc *loc)
 	return OFS_MAX(len, loc->stored);
 }
 
-/* A place for the range, once nobody brings what it begins with; NULL: somebody has brought it. */
+/*
+ * Returns a free place for the range once nobody is bringing its first frame; NULL: somebody else
+ * has brought it. a->lock is held.
+ */
 static struct ofs_away_range *take_turn(struct ofs_away *a, const struct ofs_frame_loc *loc)
 {
 	bool waited = false;
@@ -115,7 +118,7 @@ static struct ofs_away_range *take_turn(struct ofs_away *a, const struct ofs_fra
 	}
 }
 
-/* The bytes that whole frames take, of which the first is `loc`. 0: they are not what they should be. */
+/* The length of the whole frames in `bytes`, of which the first is `loc`; 0: `loc` is damaged. */
 static size_t whole_frames(const struct ofs_frame_loc *loc, const uint8_t *bytes, size_t len)
 {
 	struct ofs_frame_info info;
@@ -131,8 +134,8 @@ static size_t whole_frames(const struct ofs_frame_loc *loc, const uint8_t *bytes
 }
 
 /*
- * Puts the bytes back, unless the frame has died meanwhile: its place may have been given back, and
- * its pack be gone. Nobody reads meanwhile, who would find half of a frame.
+ * Writes the bytes back, unless the frame has died meanwhile: its space may have been given back,
+ * or its pack removed. `reclaim` keeps readers out, who would find half of a frame.
  */
 static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const uint8_t *bytes,
 		    size_t len)
@@ -140,7 +143,7 @@ static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const 
 	int r;
 
 	pthread_rwlock_wrlock(&s->reclaim);
-	/* A follower writes nothing else there. */
+	/* A follower writes nothing else into packs. */
 	r = s->follow ? 1 : ofs_index_has_frame(s->index, loc->pack, loc->off);
 	if (r > 0)
 		r = ofs_packset_put_back(s->packs, loc->pack, loc->off, bytes, len);
@@ -149,8 +152,8 @@ static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const 
 }
 
 /*
- * How much to ask for: not what is here again. The last frame before that may end within its first
- * block.
+ * The number of bytes to request: up to the next data that is here, plus a block, since the last
+ * frame before that may end within its first block.
  */
 static size_t clip(struct ofs_store *s, const struct ofs_frame_loc *loc, uint64_t end)
 {
@@ -159,7 +162,7 @@ static size_t clip(struct ofs_store *s, const struct ofs_frame_loc *loc, uint64_
 	return (size_t)(OFS_MIN(end, here < end ? here + BLOCK : end) - loc->off);
 }
 
-/* Brings what it can of the range, whole frames, and sets its end to that. */
+/* Brings as many whole frames of the range as it can, and sets its end accordingly. */
 static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc, struct ofs_away_range *range)
 {
 	OFS_FREE uint8_t *bytes = NULL;
@@ -179,7 +182,7 @@ static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc, struct of
 	r = s->away.get(s->away.arg, &object, e.at + (loc->off - e.off), bytes, len);
 	if (r < 0)
 		return r;
-	/* A part of a frame would be taken for a damaged one. */
+	/* A partial frame would be taken for a damaged one. */
 	len = whole_frames(loc, bytes, len);
 	if (!len)
 		return -EUCLEAN;
@@ -195,7 +198,7 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 
 	if (!a->get)
 		return -EIO;
-	/* It may wait for the sealing thread, which may wait for what others bring. */
+	/* This may wait for the sealer, which may itself wait for frames that others bring. */
 	if (a->room)
 		a->room(a->arg);
 	pthread_mutex_lock(&a->lock);
@@ -214,7 +217,7 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 	pthread_cond_broadcast(&a->brought);
 	pthread_mutex_unlock(&a->lock);
 	if (r < 0 && r != -ECANCELED)
-		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be had back: %s",
+		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be brought back: %s",
 			loc->pack, (unsigned long long)loc->off, strerror(-r));
 	return r == 0 || r == -ENOMEM ? r : -EIO;
 }
@@ -232,8 +235,8 @@ bool ofs_away_discard(struct ofs_store *s, const struct ofs_frame_loc *loc)
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r == 0)
 		ofs_log(LOG_WARNING,
-			"packs/%08x.pack: the frame at %llu is damaged here, and is had from the "
-			"remote",
+			"packs/%08x.pack: the frame at %llu is damaged here and will be read from "
+			"the remote",
 			loc->pack, (unsigned long long)loc->off);
 	return r == 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames that are not on this disk, and bringing them back. */
+/* Frames that are not on this disk, and bringing them back from the remote. */
 #pragma once
 
 #include "base/thread.h"
 #include "pack/pack.h"
 #include "store/replication.h"
 
-#define OFS_AWAY_BUSY 4u /* requests at once */
+#define OFS_AWAY_BUSY 4u /* concurrent requests */
 #define OFS_AWAY_STREAMS 8u
 
 /* A stretch of a pack. */
@@ -20,24 +20,24 @@ struct ofs_away_extent {
 	struct ofs_index_extent extent;
 };
 
-/* In the order in which they are brought, neighbours are asked for together. */
+/* Frames that are read one after the other are requested together. */
 struct ofs_away {
-	ofs_object_get_fn get; /* constant, as `arg`; NULL: nothing is away */
-	void (*room)(void *arg); /* constant, too; or NULL */
+	ofs_object_get_fn get; /* constant, as are `room` and `arg`; NULL: nothing is away */
+	void (*room)(void *arg); /* called before a frame is brought; may be NULL */
 	void *arg;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t brought;
-	struct ofs_away_extent *late; /* that the index of a follower does not have */
+	struct ofs_away_extent *late; /* extents that the index of a follower lacks */
 	size_t nlate, cap_late;
-	struct ofs_away_range busy[OFS_AWAY_BUSY];
-	struct ofs_away_range stream[OFS_AWAY_STREAMS]; /* what was brought last */
+	struct ofs_away_range busy[OFS_AWAY_BUSY]; /* being brought */
+	struct ofs_away_range stream[OFS_AWAY_STREAMS]; /* brought last */
 	unsigned int next_stream; /* the one to replace */
 };
 
 void ofs_away_init(struct ofs_away *a);
 void ofs_away_finish(struct ofs_away *a);
 
-/* As ofs_index_find_extent(), and those of a follower that its index does not have. */
+/* As ofs_index_find_extent(), but also finds the extents that the index of a follower lacks. */
 int ofs_away_find(struct ofs_store *s, uint32_t pack, uint64_t off, struct ofs_index_extent *ret,
 		  struct ofs_index_object *ret_object);
 
@@ -48,12 +48,12 @@ void ofs_away_settle(struct ofs_store *s);
 
 /*
  * Brings the frame, and often those after it, back to this disk, or waits until another thread has.
- * No lock is held. 0: reading it may succeed now. -EIO: it cannot be had.
+ * No lock is held. 0: reading it may succeed now. -EIO: it cannot be brought. -ENOMEM.
  */
 int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc);
 
 /*
- * Gives back a frame that is damaged here, if an object has it: true, it is away now. No lock of the
- * store is held but `cycle`.
+ * Drops a frame that is damaged here if an object has it. True: it is away now. No lock of the
+ * store but `cycle` is held.
  */
 bool ofs_away_discard(struct ofs_store *s, const struct ofs_frame_loc *loc);

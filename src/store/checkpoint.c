@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A checkpoint moves what memory and journal know into the index, in one transaction together with
- * the journal position that it reaches.
+ * A checkpoint moves what memory and journal know into the index, in one transaction with the
+ * journal position that it reaches.
  *
  * Order, and what would break otherwise:
  *   1. packs are synced before the index names their frames (else: content lost by power failure)
  *   2. the journal is synced before the index claims to include it (else: drafts in the index that
- *   point to nothing)
+ *      point to nothing)
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -20,7 +20,7 @@ struct block_change {
 	uint64_t chunk;
 };
 
-/* One dirty inode as it was when the checkpoint took it. */
+/* A dirty inode as the checkpoint took it. */
 struct taken {
 	struct ofs_index_inode row;
 	bool gone;
@@ -30,7 +30,7 @@ struct taken {
 	bool drafts_changed;
 	struct ofs_index_draft *drafts;
 	size_t ndrafts;
-	struct ofs_index_dirent *entries; /* own their names; without `ino`: removed */
+	struct ofs_index_dirent *entries; /* their names are owned; `ino` 0: removed */
 	size_t nentries, cap_entries;
 	bool xattrs_changed;
 	struct ofs_buf xattrs;
@@ -40,7 +40,7 @@ struct checkpoint {
 	struct taken *list;
 	size_t n;
 	struct ofs_u64_list marks;
-	const struct ofs_tombstone **tombstones; /* the store's; they stay while `cycle` is held */
+	const struct ofs_tombstone **tombstones; /* the store's, which stay while `cycle` is held */
 	size_t ntombstones;
 	struct ofs_ledger_row **ledger;
 	size_t nledger;
@@ -85,7 +85,7 @@ static void take_dir(struct taken *t, const struct ofs_dir *d, uint64_t committe
 
 	if (d->epoch <= committed)
 		return;
-	/* Removals first: a name may have come back since. */
+	/* Removals first: a removed name may have come back. */
 	for (r = d->removed; r; r = r->next)
 		take_entry(t, r->name, &removed);
 	for (i = 0; i < d->norder; i++)
@@ -123,7 +123,7 @@ static void take_content(struct taken *t, const struct ofs_content_map *c, uint6
 static void take_inode(struct taken *t, const struct ofs_inode *n, uint64_t committed)
 {
 	t->row = n->row;
-	/* A new row starts without a charge: its blocks bring them. */
+	/* A new row starts without a charge; setting its blocks adds to it. */
 	t->row.stored = 0;
 	t->row.target = n->row.target ? ofs_strdup(n->row.target) : NULL;
 	t->gone = n->gone;
@@ -138,7 +138,7 @@ static void take_inode(struct taken *t, const struct ofs_inode *n, uint64_t comm
 		ofs_buf_append(&t->xattrs, n->xattrs.data, n->xattrs.len);
 }
 
-/* Copies all that is dirty; `lock` held. */
+/* Copies everything that is dirty and begins the next epoch; `lock` held. */
 static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 {
 	const struct ofs_tombstone *t;
@@ -197,7 +197,7 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 	r = ofs_index_begin(s->index);
 	if (r < 0)
 		return r;
-	/* Before the inodes: one that is gone takes its mark along. */
+	/* Before the inodes: deleting an inode deletes its mark. */
 	for (i = 0; i < cp->marks.n && r == 0; i++)
 		r = ofs_index_put_mark(s->index, cp->marks.at[i]);
 	for (i = 0; i < cp->n && r == 0; i++)
@@ -209,7 +209,7 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 	}
 	for (i = 0; i < cp->nledger && r == 0; i++)
 		r = ofs_index_put_ledger(s->index, cp->ledger[i]->id, &cp->ledger[i]->entry);
-	/* Every chunk that memory refers to has its reference now. */
+	/* By now every chunk that memory refers to has its reference in the index. */
 	if (r == 0 && cp->meta.unused_from)
 		r = ofs_index_delete_unused(s->index, cp->meta.unused_from);
 	cp->meta.unused_from = 0;
@@ -219,8 +219,8 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 }
 
 /*
- * What was taken is committed: inodes that did not change again are clean, those that are gone
- * leave memory.
+ * Brings memory up to a committed checkpoint: inodes that did not change again are clean, and those
+ * that are gone leave memory.
  */
 static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 {
@@ -258,7 +258,7 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 	ofs_store_evict(s);
 }
 
-/* Of inodes that are sealed or gone. */
+/* Takes inodes that are sealed or gone off the list of drafts. */
 static void forget_drafts(struct ofs_store *s)
 {
 	size_t i, n = 0;
@@ -273,7 +273,7 @@ static void forget_drafts(struct ofs_store *s)
 	s->drafts.n = n;
 }
 
-/* The index decides what each file is charged. */
+/* Updates what a file is charged, which the index decides. */
 static int refresh_stored(void *arg, uint64_t ino)
 {
 	struct ofs_store *s = arg;
@@ -325,7 +325,7 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 
 	if (s->follow)
 		return -EROFS;
-	/* The packs' tail stays what it was: it moves only with frames, once they are synced. */
+	/* The packs' tail stays as it is in the index: only a commit of synced frames moves it. */
 	r = ofs_index_get_meta(s->index, &cp.meta);
 	if (r < 0)
 		return r;

@@ -9,13 +9,13 @@
 #define ROOM_FOR_EACH 2u /* frames for each thread */
 
 struct job {
-	struct ofs_buf data; /* the copy; the chunks point into it */
+	struct ofs_buf data; /* a copy, into which the chunks point */
 	struct ofs_frame_chunk *chunks;
 	size_t n, cap;
 	int level;
 	struct ofs_frame_build build;
 	int error;
-	bool built; /* `lock`; the rest is for who starts the job, then for who takes it */
+	bool built; /* guarded by `lock`; the rest is the builder's, then the taker's */
 };
 
 struct ofs_compress_pool {
@@ -23,13 +23,13 @@ struct ofs_compress_pool {
 	unsigned int threads;
 	unsigned int nhelpers;
 	pthread_t helpers[OFS_COMPRESS_THREADS_MAX - 1];
-	struct job jobs[OFS_COMPRESS_THREADS_MAX * ROOM_FOR_EACH]; /* number `i` is at i % size */
-	uint64_t taken; /* jobs up to here were */
-	uint64_t given; /* the caller's, who changes it under `lock` */
+	struct job jobs[OFS_COMPRESS_THREADS_MAX * ROOM_FOR_EACH]; /* job `i` is at i % size */
+	uint64_t taken; /* number of jobs taken */
+	uint64_t given; /* number of jobs given; changed by the caller, under `lock` */
 
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wanted; /* there is a job that nobody has started, or it is the end */
-	pthread_cond_t built; /* a job is */
+	pthread_cond_t wanted; /* there is a job to start, or the pool ends */
+	pthread_cond_t built; /* a job was built */
 	uint64_t started;
 	bool stop;
 };
@@ -38,7 +38,7 @@ unsigned int ofs_compress_pool_threads(void)
 {
 	cpu_set_t set;
 
-	/* Fails where there are more processors than fit. */
+	/* Fails if there are more processors than fit. */
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return OFS_COMPRESS_THREADS_MAX;
 	return OFS_MIN((unsigned int)CPU_COUNT(&set), OFS_COMPRESS_THREADS_MAX);
@@ -85,7 +85,7 @@ static struct job *job_at(struct ofs_compress_pool *p, uint64_t i)
 	return &p->jobs[i % OFS_ARRAY_SIZE(p->jobs)];
 }
 
-/* Does the oldest job that nobody has started; `lock` held, but not meanwhile. */
+/* Builds the oldest job that nobody has started; `lock` is held, but released meanwhile. */
 static void do_next(struct ofs_compress_pool *p, struct ofs_compressor *c)
 {
 	struct job *job = job_at(p, p->started++);
@@ -102,7 +102,7 @@ static void *helper_main(void *arg)
 	struct ofs_compress_pool *p = arg;
 	struct ofs_compressor *c = ofs_compressor_create();
 
-	/* On top of what a sealer that gives way hands down: nobody waits for a lock held here. */
+	/* Lowers the priority inherited from the sealer: nobody waits for a lock held here. */
 	ofs_thread_give_way();
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {

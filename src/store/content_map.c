@@ -15,16 +15,16 @@ void ofs_content_map_finish(struct ofs_content_map *c)
 	ofs_content_map_init(c);
 }
 
-/* The place of block `i` in the list, or where it would be. */
+/* The index of block `i` in the list, or the place to insert it. */
 static size_t content_find_block(const struct ofs_content_map *c, uint64_t i)
 {
-	/* Mostly it is the last one, or comes after it. */
+	/* Mostly it is the last block, or comes after it. */
 	if (c->nblocks && c->blocks[c->nblocks - 1].index < i)
 		return c->nblocks;
 	return OFS_BISECT(at, c->nblocks, c->blocks[at].index < i);
 }
 
-/* Block `i`, NULL when it is a hole. */
+/* Block `i`; NULL: a hole. */
 static const struct ofs_block *content_block(const struct ofs_content_map *c, uint64_t i)
 {
 	size_t at = content_find_block(c, i);
@@ -34,7 +34,7 @@ static const struct ofs_block *content_block(const struct ofs_content_map *c, ui
 		       : NULL;
 }
 
-/* Replaces the elements [at, at + drop) of a list by `count` others; returns the list. */
+/* Replaces the elements [at, at + drop) of a list by `count` from `with`; returns the list. */
 static void *splice(void *list, size_t *n, size_t *cap, size_t at, size_t drop, const void *with,
 		    size_t count, size_t size)
 {
@@ -89,7 +89,7 @@ static struct ofs_extent extent_clip(const struct ofs_extent *e, uint64_t from, 
 	return part;
 }
 
-/* Replaces the extents [at, at + drop) by `n` others. */
+/* Replaces the extents [at, at + drop) by the `n` in `with`. */
 static void content_splice(struct ofs_content_map *c, size_t at, size_t drop,
 			   const struct ofs_extent *with, size_t n)
 {
@@ -101,7 +101,7 @@ static void content_splice(struct ofs_content_map *c, size_t at, size_t drop,
 		splice(c->extents, &c->nextents, &c->cap_extents, at, drop, with, n, sizeof(*with));
 }
 
-/* Replaces the drafts in [from, to) by `e`, which lies there; NULL: by none. */
+/* Replaces the drafts in [from, to) by `e`, which spans that range; NULL: just drops them. */
 static void content_lay(struct ofs_content_map *c, uint64_t from, uint64_t to,
 			const struct ofs_extent *e, uint64_t epoch)
 {
@@ -133,7 +133,7 @@ void ofs_content_map_uncover(struct ofs_content_map *c, uint64_t from, uint64_t 
 	content_lay(c, from, to, NULL, epoch);
 }
 
-/* A hole over the part of a block that has bytes in [from, to), which lies in that block. */
+/* Hides the bytes that a block has in [from, to), a range within that block, under zeros. */
 static void content_cover_hole(struct ofs_content_map *c, uint64_t from, uint64_t to,
 			       uint64_t epoch)
 {
@@ -153,7 +153,7 @@ void ofs_content_map_truncate(struct ofs_content_map *c, uint64_t size, uint64_t
 	size_t at = content_find_block(c, keep);
 
 	ofs_content_map_uncover(c, size, UINT64_MAX, epoch);
-	/* What the last chunk still has after the end must not come back when the file grows. */
+	/* Bytes of the last chunk after the new end must not come back when the file grows. */
 	if (size % OFS_BLOCK_SIZE)
 		content_cover_hole(c, size, keep * OFS_BLOCK_SIZE, epoch);
 	if (at < c->nblocks) {
@@ -183,7 +183,7 @@ void ofs_content_map_committed(struct ofs_content_map *c, uint64_t epoch)
 
 void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch)
 {
-	/* Blocks [first, last) are in it as a whole. */
+	/* Blocks [first, last) lie wholly within the range. */
 	uint64_t first = (from + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE, last = to / OFS_BLOCK_SIZE;
 
 	ofs_content_map_uncover(c, from, to, epoch);
@@ -198,7 +198,7 @@ void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to,
 		content_cover_hole(c, last * OFS_BLOCK_SIZE, to, epoch);
 }
 
-/* Where there was a block and is none now, a hole is listed: the index is to know of it. */
+/* Lists a hole where `c` loses a block, so that the index learns of it. */
 static void content_copy_blocks(struct ofs_content_map *c, uint64_t to,
 				const struct ofs_content_map *src, uint64_t from, uint64_t n,
 				uint64_t epoch)
@@ -333,7 +333,7 @@ static struct ofs_piece *pieces_add(struct ofs_pieces *p, uint64_t at, uint64_t 
 	return piece;
 }
 
-/* The blocks' part of a read: [off, end) has no draft; `base` is where the read began. */
+/* Resolves [off, end), which has no draft; `base` is the start of the read. */
 static void content_resolve_blocks(const struct ofs_content_map *c, uint64_t base, uint64_t off,
 				   uint64_t end, struct ofs_pieces *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the bytes of a file are. Blocks of OFS_BLOCK_SIZE bytes lie in packs, one chunk each;
- * drafts, which lie in the journal, cover them. What neither covers is zeros, and so is what lies
- * in a block after the end of its chunk.
+ * Where the bytes of a file are. A block of OFS_BLOCK_SIZE bytes lies in a pack, as one chunk;
+ * drafts, which lie in the journal, cover blocks. Bytes that neither has are zeros, as are those of
+ * a block after the end of its chunk.
  *
  * Pure bookkeeping: no I/O, no locks.
  */
@@ -12,7 +12,7 @@
 #include "journal/journal.h"
 
 #define OFS_BLOCK_SIZE (UINT64_C(256) << 10)
-#define OFS_CONTENT_END (UINT64_C(1) << 44) /* no file reaches further */
+#define OFS_CONTENT_END (UINT64_C(1) << 44) /* no file is longer */
 
 struct ofs_block {
 	uint64_t index; /* block number in the file */
@@ -21,8 +21,8 @@ struct ofs_block {
 };
 
 /*
- * `len` bytes at `off` come from `data`, starting at its byte `data_off`. data.pos 0: zeros;
- * OFS_LOST_POS: damaged, to be read as an error until they are written again.
+ * `len` bytes at `off` come from `data`, starting at its byte `data_off`. data.pos is 0 for zeros
+ * and OFS_LOST_POS for damaged bytes, which read as an error until they are written again.
  */
 #define OFS_LOST_POS OFS_INDEX_LOST_POS
 struct ofs_extent {
@@ -33,17 +33,17 @@ struct ofs_extent {
 };
 
 struct ofs_content_map {
-	bool loaded; /* blocks are known (they are fetched from the index when first needed) */
-	struct ofs_block *blocks; /* by index; one that is not listed is a hole */
+	bool loaded; /* the blocks are known; they are loaded from the index when first needed */
+	struct ofs_block *blocks; /* by index; an index that is not listed is a hole */
 	size_t nblocks;
 	size_t cap_blocks;
-	bool holes; /* holes may be listed */
+	bool holes; /* `blocks` may list holes */
 
-	/* Drafts, by offset, never overlapping. */
+	/* Drafts, by offset; they never overlap. */
 	struct ofs_extent *extents;
 	size_t nextents;
 	size_t cap_extents;
-	uint64_t draft_bytes; /* of extents with data that is not lost */
+	uint64_t draft_bytes; /* of extents whose data is in the journal: neither zeros nor lost */
 	uint64_t drafts_epoch; /* of the last change of the drafts */
 
 	/* Blocks at or after `cut` were dropped since the last checkpoint; UINT64_MAX: none. */
@@ -54,66 +54,65 @@ struct ofs_content_map {
 void ofs_content_map_init(struct ofs_content_map *c);
 void ofs_content_map_finish(struct ofs_content_map *c);
 
-/* Sets block `i`. */
 void ofs_content_map_set_block(struct ofs_content_map *c, uint64_t i,
 			       const struct ofs_index_chunk *chunk, uint64_t epoch);
 
-/* Lays an extent over whatever was there. */
+/* Lays an extent over whatever was there. One of length 0 changes nothing. */
 void ofs_content_map_cover(struct ofs_content_map *c, const struct ofs_extent *e, uint64_t epoch);
 
-/* The file ends at `size` now: later bytes are dropped and read as zeros if it grows again. */
+/* Ends the file at `size`: later bytes are dropped, and read as zeros if it grows again. */
 void ofs_content_map_truncate(struct ofs_content_map *c, uint64_t size, uint64_t epoch);
 
 /*
- * [from, to) reads as zeros: blocks in it become holes, drafts in it go. What lies after the end of
- * a file counts as zeros already, so `to` is best rounded up there. Costs what is there, not what
- * is asked for.
+ * Makes [from, to) read as zeros: whole blocks in it become holes, drafts in it are dropped. Bytes
+ * after the end of a file are zeros already, so a `to` there is best rounded up to a block. The
+ * cost depends on what is stored in the range, not on its length.
  */
 void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch);
 
 /*
- * The `n` blocks of `src` (which may be `c`) from block `from` on also become those of `c` from
- * `to` on, with the drafts over them and whatever lies after the end of a chunk or file.
+ * Makes the `n` blocks of `c` from block `to` on the same as those of `src` (may be `c`) from
+ * `from` on, drafts included, up to the end of the last block whatever the size of the file.
  */
 void ofs_content_map_copy(struct ofs_content_map *c, uint64_t to, const struct ofs_content_map *src,
 			  uint64_t from, uint64_t n, uint64_t epoch);
 
 /*
- * *ret_data: there is data, no hole, at `off`. Returns where that ends, at most `end`. What is lost
- * counts as data.
+ * Sets *ret_data to whether `off` is in data (else in a hole), and returns where that stretch ends,
+ * at most `end`. Lost bytes count as data.
  */
 uint64_t ofs_content_map_stretch(const struct ofs_content_map *c, uint64_t off, uint64_t end,
 				 bool *ret_data);
 
-/* Holes up to `epoch` are in the index: they need not be listed any more. */
+/* Stops listing holes that a checkpoint of `epoch` has committed to the index. */
 void ofs_content_map_committed(struct ofs_content_map *c, uint64_t epoch);
 
-/* Drops the drafts in [from, to), parts of them where they reach further. */
+/* Drops the drafts in [from, to), cutting those that reach beyond it. */
 void ofs_content_map_uncover(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch);
 
 /*
- * Content that is still to be looked at by the sealer without having a draft (cut at a block's end,
- * grown by a hole, sealed but not hashed as a whole) gets one after any end that a file may have:
- * after a restart drafts alone tell what is left to do.
+ * Adds a mark, a draft after the end of any file, if there is no other draft. Only drafts tell
+ * after a restart what the sealer still has to do, and some content has none: cut at the end of a
+ * block, grown by a hole, or sealed but not hashed as a whole.
  */
 void ofs_content_map_mark(struct ofs_content_map *c, uint64_t epoch);
 
 /* The id of block `i`'s chunk; 0: a hole. */
 uint64_t ofs_content_map_chunk(const struct ofs_content_map *c, uint64_t i);
 
-/* Stands for the drafts in [from, to): as long as it is the same, so are they. */
+/* A checksum of the drafts in [from, to): equal as long as they are the same. */
 uint64_t ofs_content_map_fingerprint(const struct ofs_content_map *c, uint64_t from, uint64_t to);
 
-/* There is a draft that can be sealed: neither lost nor after any end (a mark). */
+/* There is a draft that can be sealed: one that is neither lost nor a mark. */
 bool ofs_content_map_has_drafts(const struct ofs_content_map *c);
 
-/* The first extent that ends after `off`; c->nextents when there is none. */
+/* The index of the first extent that ends after `off`; c->nextents if there is none. */
 size_t ofs_content_map_find(const struct ofs_content_map *c, uint64_t off);
 
-/* The journal position of the oldest draft that is not lost, UINT64_MAX without one. */
+/* The journal position of the oldest draft whose data is there; UINT64_MAX: none. */
 uint64_t ofs_content_map_oldest(const struct ofs_content_map *c);
 
-/* A stretch of a read: `len` bytes for `buf + at`. */
+/* A part of a read: `len` bytes for `buf + at`. */
 struct ofs_piece {
 	uint64_t at;
 	uint64_t len;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps what is damaged and tells of it. A damaged journal is copied to quarantine/ before anything
- * is changed, and quarantine/journal-damage says in a line for each recovery what was found; it stays
- * until a repair takes note of it.
+ * Keeps what is damaged and reports it. A damaged journal is copied to quarantine/ before anything
+ * is changed. quarantine/journal-damage says in one line for each recovery what was found, and
+ * stays until a repair takes note of it.
  */
 #include "store/damage.h"
 
@@ -33,10 +33,10 @@ int ofs_damage_note(struct ofs_damage *d, int dirfd, int journal_fd,
 	uint64_t bytes = found->end - found->pos;
 
 	ofs_log(LOG_WARNING, "the journal is damaged at position %" PRIu64 ": %s", found->pos,
-		found->kind == OFS_JOURNAL_MENDED ? "one byte of a record, which was put right"
+		found->kind == OFS_JOURNAL_MENDED ? "one byte of a record, which was corrected"
 		: found->kind == OFS_JOURNAL_DATA ? "the content of a record"
-		: found->kind == OFS_JOURNAL_LOST ? "records are lost, later ones are applied"
-						  : "what follows was not durable and is left out");
+		: found->kind == OFS_JOURNAL_LOST ? "records are lost; later ones are applied"
+						  : "the rest was not durable and is left out");
 	d->mended += found->kind == OFS_JOURNAL_MENDED;
 	d->unreadable += found->kind == OFS_JOURNAL_DATA;
 	d->lost += found->kind >= OFS_JOURNAL_LOST ? bytes : 0;
@@ -67,7 +67,7 @@ int ofs_damage_write(const struct ofs_damage *d, int dirfd)
 		return r;
 	ofs_damage_describe(d, &line);
 	ofs_buf_append_str(&line, "\n");
-	/* Until a checkpoint the next start finds the same again. */
+	/* Until a checkpoint is written, every start finds the same again. */
 	if ((text.len && memmem(text.data, text.len, line.data, line.len)) ||
 	    text.len + line.len > NOTICE_MAX)
 		return 0;

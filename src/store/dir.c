@@ -50,7 +50,7 @@ static void name_removed(struct ofs_dir *d, const struct ofs_dirent *e)
 		ofs_map_put(&d->by_name, hash, head);
 }
 
-#define SMALL 32 /* entries, which are looked through as fast */
+#define SMALL 32 /* entries; so few are scanned as fast as looked up */
 
 static void ino_added(struct ofs_dir *d, struct ofs_dirent *e)
 {
@@ -68,7 +68,7 @@ const struct ofs_dirent *ofs_dir_find_ino(struct ofs_dir *d, uint64_t ino)
 {
 	struct ofs_dirent *e;
 
-	/* The oldest entry of an inode comes last, and stays. */
+	/* Backwards, so that the oldest entry of an inode is put last and stays. */
 	if (!d->by_ino.count && d->count > SMALL)
 		for (size_t i = d->norder; i > 0; i--)
 			if (d->order[i - 1].entry)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeping less on this disk than the store holds: what an object of the remote has is given back,
- * what was used longest ago first.
+ * Keeps less on this disk than the store holds: frames that are also in an object of the remote are
+ * punched out of the packs, least recently used first.
  */
 #include "store/cycle.h"
 
@@ -12,9 +12,9 @@
 #include "store/store_state.h"
 #include "pack/frame.h"
 
-#define LOOKED_AFTER 8 /* parts that were emptied, for what is left */
+#define LOOKED_AFTER 8 /* parts emptied between two measurements of the disk */
 
-#define LOOKED_AFTER 8 /* parts that were emptied, for what is left */
+#define LOOKED_AFTER 8 /* parts emptied between two measurements of the disk */
 
 struct part {
 	uint32_t pack;
@@ -59,7 +59,7 @@ static int note_frame(void *arg, const struct ofs_index_frame *f)
 	return 0;
 }
 
-/* 1: an object up to `durable` has the frame; 0: none; or -errno. */
+/* 1: an object with an id up to `durable` has the frame; 0: none has; or -errno. */
 static int is_elsewhere(struct ofs_store *s, const struct ofs_index_frame *f, uint64_t durable)
 {
 	struct ofs_index_object object;
@@ -71,11 +71,11 @@ static int is_elsewhere(struct ofs_store *s, const struct ofs_index_frame *f, ui
 	return object.id <= durable && e.off + e.len - f->off >= f->stored;
 }
 
-/* Gives back the frames that begin in the part; *freed grows by what they take. */
+/* Punches the frames that begin in the part and are elsewhere; adds their bytes to *freed. */
 static int evict_part(struct ofs_store *s, const struct part *p, uint64_t durable, uint64_t *freed)
 {
 	struct frame_list l = { 0 };
-	uint64_t off = 0, end = 0; /* of the frames together that are to go next */
+	uint64_t off = 0, end = 0; /* of the run of frames to punch next */
 	int r = ofs_index_list_frames_at(s->index, p->pack, p->off, p->off + OFS_PACK_PART,
 					 note_frame, &l);
 
@@ -102,9 +102,9 @@ static int evict_part(struct ofs_store *s, const struct part *p, uint64_t durabl
 }
 
 /*
- * A follower has nothing that is not elsewhere, and dead frames that its index does not know any
- * more: all of the part goes, but for a frame that begins before it, and with one that ends after
- * it.
+ * Punches all of a part of a follower: everything in it is elsewhere, and its dead frames are no
+ * longer in the index. A frame that begins before the part stays; one that ends after it goes as a
+ * whole.
  */
 static int empty_part(struct ofs_store *s, const struct part *p)
 {
@@ -131,7 +131,7 @@ static int empty_part(struct ofs_store *s, const struct part *p)
 	return r;
 }
 
-/* The same by parts that are emptied, where nobody knows how much was in them. */
+/* Empties parts until `keep` bytes are left, measuring the disk: nobody knows what a part held. */
 static int empty_parts(struct ofs_store *s, const struct part_list *l, uint64_t keep,
 		       uint64_t *used)
 {
@@ -145,7 +145,7 @@ static int empty_parts(struct ofs_store *s, const struct part_list *l, uint64_t 
 	return r;
 }
 
-/* *used is what packs take, and then what they take afterwards. */
+/* *used: the bytes that packs take on disk, before and after. */
 static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t *used)
 {
 	struct part_list l = { 0 };
@@ -158,7 +158,7 @@ static int evict(struct ofs_store *s, uint64_t keep, uint64_t durable, uint64_t 
 		r = empty_parts(s, &l, keep, used);
 	for (size_t i = 0; i < l.n && r == 0 && *used > keep && !s->follow; i++) {
 		r = evict_part(s, &l.at[i], durable, &freed);
-		/* Some of it may have been given back before, or be less than a block. */
+		/* Some of it may have been punched before, or be less than a block. */
 		if (r == 0 && freed && (i + 1 == l.n || *used - OFS_MIN(freed, *used) <= keep)) {
 			r = ofs_packset_disk_usage(s->packs, used);
 			freed = 0;

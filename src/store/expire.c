@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Removal by number, of what nobody holds, and the tombstones that tell of it. References and the
- * last use are looked at under the lock under which the record is made: nobody comes to it in
- * between.
+ * Removing by number what nobody holds, and keeping tombstones of it. References and the last use
+ * are checked under the lock under which the record is logged, so nobody gets in between.
  */
 #include <sys/stat.h>
 
@@ -10,7 +9,7 @@
 #include "store/record.h"
 #include "store/store_state.h"
 
-/* On a full disk a tombstone must not take what the file has freed. */
+/* On a full disk a longer tombstone is left empty: it must not take what the file has freed. */
 #define TIGHT_WHAT 512u
 
 struct expiry {
@@ -42,7 +41,7 @@ int ofs_store_check_unused(struct ofs_store *s, const struct ofs_inode *n, int64
 	return r < 0 ? r : -EAGAIN;
 }
 
-/* 0 when it may go; `lock` held. */
+/* Checks that the file may be removed; `lock` held. */
 static int expire_check(struct ofs_store *s, const struct expiry *x, struct ofs_inode **ret)
 {
 	int r = ofs_store_inode(s, x->ino, ret);
@@ -71,7 +70,7 @@ static int log_removal(struct ofs_store *s, uint8_t type, const struct expiry *x
 	return ofs_store_log(s, &rec, NULL, 0);
 }
 
-/* All names but one go as any name does; `lock` held. */
+/* Logs the removal of all names, the last one with the tombstone; `lock` held. */
 static int expire_log(struct ofs_store *s, const struct expiry *x, const struct ofs_names *names)
 {
 	const struct ofs_name *last = &names->list[names->n - 1];
@@ -88,7 +87,7 @@ static int expire_log(struct ofs_store *s, const struct expiry *x, const struct 
 	return ofs_store_is_full(r) && len ? log_removal(s, OFS_RECORD_EXPIRE, x, last, 0) : r;
 }
 
-/* Through its one name, or through all when they are gathered; 1: they have to be. */
+/* Removes the file by its only name or, if `gathered`, by all of them. 1: they must be gathered. */
 static int try_expire(struct ofs_store *s, const struct expiry *x, bool gathered)
 {
 	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
@@ -147,12 +146,12 @@ int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino)
 	r = ofs_names_sole(s, dir, &names);
 	if (r == 0)
 		r = log_removal(s, OFS_RECORD_UNLINK, &x, &names.list[0], 0);
-	return r > 0 ? -EUCLEAN : r; /* a directory lies where it says */
+	return r > 0 ? -EUCLEAN : r; /* its parent always has its name */
 }
 
 /*
  * ---- tombstones: in memory until the checkpoint that puts them into the index is committed, then
- * there alone
+ * only there
  */
 
 int ofs_store_get_tombstone(struct ofs_store *s, uint64_t ino, struct ofs_buf *ret_what,
@@ -169,7 +168,7 @@ int ofs_store_get_tombstone(struct ofs_store *s, uint64_t ino, struct ofs_buf *r
 		ofs_buf_append(ret_what, t->what, t->len);
 	}
 	pthread_mutex_unlock(&s->lock);
-	/* It leaves memory only once it is in the index. */
+	/* A tombstone leaves memory only once it is in the index. */
 	if (!t)
 		r = ofs_index_get_tombstone(s->index, ino, ret_what, &removed);
 	if (r == 0)
@@ -177,7 +176,7 @@ int ofs_store_get_tombstone(struct ofs_store *s, uint64_t ino, struct ofs_buf *r
 	return r;
 }
 
-/* `lock` held. Where its record is replayed, one of these comes back until it is dropped again. */
+/* `lock` held. A tombstone whose record is replayed comes back, until it is dropped again. */
 static void drop_from_memory(struct ofs_store *s, int64_t removed)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list old = { 0 };
@@ -215,7 +214,7 @@ int ofs_store_drop_tombstones(struct ofs_store *s, int64_t before)
 	uint64_t n = 0;
 	int r;
 
-	/* With `cycle` held no checkpoint has any of them in its hands. */
+	/* `cycle` keeps out checkpoints, which use the tombstones in memory. */
 	OFS_LOCKED(&s->cycle);
 	r = s->broken ? -EIO : drop_from_index(s, removed, &n);
 	if (r < 0)

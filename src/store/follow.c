@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Following. Records are applied one by one as if they had been logged here. To begin again, the
- * state that index and log have together is made beside the one that is in use, with no lock held,
- * and then takes its place.
+ * Following. Records are applied one by one, as if they had been logged here. To begin again, the
+ * state that index and log describe together is built beside the one in use, with no lock held, and
+ * then takes its place.
  */
 #include "store/follow.h"
 
@@ -47,7 +47,7 @@ static uint64_t ino_at(struct ofs_store *s, uint64_t dir, const char *name)
 	return e ? e->ino : 0;
 }
 
-/* Applies a record and says what it was about; `lock` held. */
+/* Applies a record and says which inodes it concerns; `lock` held. */
 static int apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r,
 		 const struct ofs_journal_data *data, struct ofs_followed *ret)
 {
@@ -121,11 +121,11 @@ int ofs_store_log_needed(struct ofs_store *s, ofs_lsn *ret)
 
 /* ---- beginning again */
 
-/* What has been told of a held inode's names, before the state was skipped. */
+/* The names of held inodes before a state is skipped to. */
 struct held {
 	struct ofs_u64_list inos; /* sorted */
 	struct ofs_names names;
-	struct ofs_u64_list of; /* the inode that each name is of */
+	struct ofs_u64_list of; /* the inode of each name */
 };
 
 static void held_finish(struct held *h)
@@ -150,7 +150,7 @@ static int note_name(void *arg, uint64_t dir, const char *name)
 	return 0;
 }
 
-/* With no lock held: the names of all that is held, which is loaded into the next state. */
+/* Gathers the names of all held inodes, and loads these into the next state. No lock is held. */
 static void gather_held(struct ofs_store *s, struct ofs_store *next, struct held *h)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list all = { 0 };
@@ -168,7 +168,7 @@ static void gather_held(struct ofs_store *s, struct ofs_store *next, struct held
 	}
 }
 
-/* `lock` held: adds what was held only since. */
+/* Adds the inodes that are held only since then; `lock` held. */
 static void gather_late(struct ofs_store *s, const struct ofs_u64_list *all, struct held *h)
 {
 	size_t known = h->inos.n;
@@ -221,7 +221,7 @@ static void next_destroy(struct ofs_store *next)
 
 #define VERSIONS_MEANWHILE (UINT64_C(1) << 32)
 
-/* The state that index.db and the log have: a store that nobody knows, with the files of `s`. */
+/* Builds the state that index.db and the log describe: a private store with the files of `s`. */
 static int next_create(struct ofs_store *s, struct ofs_index_meta *meta, struct ofs_error *err,
 		       struct ofs_store **ret)
 {
@@ -235,21 +235,22 @@ static int next_create(struct ofs_store *s, struct ofs_index_meta *meta, struct 
 	next->journal_fd = s->journal_fd;
 	next->epoch = 1;
 	next->age = s->age;
-	/* Meanwhile others are given out here. */
+	/* Meanwhile `s` gives out more versions. */
 	pthread_mutex_lock(&s->lock);
 	next->next_version = s->next_version + VERSIONS_MEANWHILE;
 	pthread_mutex_unlock(&s->lock);
 	memcpy(next->uuid, s->uuid, sizeof(next->uuid));
 	if (r == 0 && memcmp(meta->uuid, s->uuid, sizeof(s->uuid)) != 0)
-		r = ofs_error_set(err, EINVAL, "the index in '%s' is another store's", s->path);
+		r = ofs_error_set(err, EINVAL, "the index in '%s' belongs to another store",
+				  s->path);
 	if (r == 0) {
 		ofs_age_kept(next, meta);
 		r = ofs_store_replay(next, s->path, meta, err);
 	}
 	if (r == 0 && ofs_journal_end(next->journal) < end)
 		r = ofs_error_set(err, EUCLEAN,
-				  "the log in '%s' ends at position %llu, and was applied up to "
-				  "%llu",
+				  "the log in '%s' ends at position %llu, but was already applied "
+				  "up to %llu",
 				  s->path, (unsigned long long)ofs_journal_end(next->journal),
 				  (unsigned long long)end);
 	if (r < 0)
@@ -259,7 +260,7 @@ static int next_create(struct ofs_store *s, struct ofs_index_meta *meta, struct 
 	return r;
 }
 
-/* What memory has found out about a content that has not changed. */
+/* Keeps what memory has found out about unchanged content. */
 static void keep_knowledge(struct ofs_inode *n, const struct ofs_inode *was)
 {
 	n->version = was->version;
@@ -274,8 +275,8 @@ static void keep_knowledge(struct ofs_inode *n, const struct ofs_inode *was)
 }
 
 /*
- * The state is the same, and so are the contents. Versions of those that are held and not in memory
- * are remembered until they are.
+ * Keeps what is known of contents, all of which are the same. The versions of held inodes that are
+ * not in the memory of `next` are remembered until they are.
  */
 static void keep_contents(struct ofs_store *s, struct ofs_store *next,
 			  const struct ofs_u64_list *held)
@@ -296,7 +297,7 @@ static void keep_contents(struct ofs_store *s, struct ofs_store *next,
 	}
 }
 
-/* All of an inode into memory, as far as it can be read. */
+/* Loads all of an inode, as far as it can be read. */
 static struct ofs_inode *load_whole(struct ofs_store *s, uint64_t ino)
 {
 	struct ofs_inode *n;
@@ -308,7 +309,7 @@ static struct ofs_inode *load_whole(struct ofs_store *s, uint64_t ino)
 	return n;
 }
 
-/* An inode that only those know who hold it. */
+/* Carries over an inode that only its holders still know. */
 static void carry(struct ofs_store *s, struct ofs_store *next, uint64_t ino)
 {
 	struct ofs_inode *n = load_whole(s, ino);
@@ -330,7 +331,7 @@ static void carry(struct ofs_store *s, struct ofs_store *next, uint64_t ino)
 	}
 }
 
-/* What is held and is not in the next state any more, or has no name there. */
+/* Carries over held inodes that the next state does not have, or only without a name. */
 static void keep_held(struct ofs_store *s, struct ofs_store *next, const struct ofs_u64_list *held,
 		      bool newer)
 {
@@ -338,7 +339,7 @@ static void keep_held(struct ofs_store *s, struct ofs_store *next, const struct 
 		const struct ofs_inode *was = ofs_map_get(&s->inodes, held->at[i]);
 		struct ofs_inode *n;
 
-		/* One that is not in memory has a name. */
+		/* An inode that is not in memory has a name. */
 		if (!newer && (!was || was->row.nlink))
 			continue;
 		if (ofs_store_inode(next, held->at[i], &n) == -ENOENT)
@@ -353,7 +354,7 @@ static void keep_held(struct ofs_store *s, struct ofs_store *next, const struct 
 		next->member = was_;                    \
 	} while (0)
 
-/* `lock` held. */
+/* Exchanges the states of the two stores; `lock` held. */
 static void swap_state(struct ofs_store *s, struct ofs_store *next)
 {
 	struct ofs_region *region;
@@ -379,7 +380,7 @@ static void swap_state(struct ofs_store *s, struct ofs_store *next)
 	s->age.kept_wall = next->age.kept_wall;
 	ofs_index_swap(s->index, next->index);
 	ofs_journal_swap(s->journal, next->journal);
-	/* Their directories remember nothing, and what is in them is counted anew. */
+	/* Loaded directories do not know their regions any more, which are counted anew. */
 	while ((region = ofs_map_next(&s->regions, &pos))) {
 		region->counted = false;
 		region->disturbed = true;
@@ -387,7 +388,7 @@ static void swap_state(struct ofs_store *s, struct ofs_store *next)
 	s->region_moves++;
 }
 
-/* What was sealed takes another room now. */
+/* Notes files that are sealed now, since they take another amount of space. */
 static void note_sealed(struct ofs_store *s, const struct ofs_store *was)
 {
 	for (size_t i = 0; i < was->drafts.n && s->attr_changed; i++) {
@@ -399,7 +400,7 @@ static void note_sealed(struct ofs_store *s, const struct ofs_store *was)
 	}
 }
 
-/* The next state takes the place of that of `s`, which is in `next` then. */
+/* Replaces the state of `s` by the next one; the former is in `next` afterwards. */
 static void install(struct ofs_store *s, struct ofs_store *next, const struct ofs_index_meta *meta,
 		    bool newer, struct held *h)
 {

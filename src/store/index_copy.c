@@ -7,7 +7,7 @@
 #include "io/file.h"
 
 static const char *const names[] = { "index.db", "index.db-wal" };
-static const char *const others[] = { "search.db", "search.db-wal" }; /* made anew */
+static const char *const others[] = { "search.db", "search.db-wal" }; /* made there */
 
 static int copy(int from, int to, const char *name)
 {

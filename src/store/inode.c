@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "store/store_state.h"
 
-#define INODES_MAX 65536 /* in memory, above which clean ones are dropped */
-#define NEAR 4 /* numbers between inodes that count as one after the other */
-#define AHEAD 63 /* how many more are loaded at once at most */
+#define INODES_MAX 65536 /* in memory; above this, clean ones are dropped */
+#define NEAR 4 /* largest gap between inode numbers that count as consecutive */
+#define AHEAD 63 /* rows loaded ahead at most */
 
 static void inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n)
 {
@@ -92,9 +92,9 @@ void ofs_store_free_inodes(struct ofs_store *s)
 }
 
 /*
- * The last row of the index to load when that of `ino` is needed: more when those before it were
- * needed as well, as the files of a directory have mostly been made one after the other. As many
- * more as lie before it, so that looking here and there does not end with all of them in memory.
+ * Returns the number of the last row to load from the index together with `ino`. The files of a
+ * directory mostly have consecutive numbers: if those before `ino` are in memory, as many after it
+ * are loaded ahead. Scattered accesses therefore do not load everything.
  */
 static uint64_t load_until(struct ofs_store *s, uint64_t ino, bool (*has)(const struct ofs_inode *))
 {
@@ -114,7 +114,7 @@ static bool has_row(const struct ofs_inode *n)
 	return !n->gone;
 }
 
-/* It was held when a follower began again, and its content is what it was. */
+/* Restores the version of an inode that was held when a follower began again, with its content. */
 static void restore_version(struct ofs_store *s, struct ofs_inode *n)
 {
 	uintptr_t version = (uintptr_t)ofs_map_remove(&s->versions, n->row.ino);
@@ -128,7 +128,7 @@ static int load_inode(void *arg, const struct ofs_index_inode *row)
 	struct ofs_store *s = arg;
 	struct ofs_inode *n;
 
-	/* Memory may be newer. */
+	/* Memory may be newer than the index. */
 	if (ofs_map_get(&s->inodes, row->ino)) {
 		free(row->target);
 		return 0;
@@ -137,7 +137,7 @@ static int load_inode(void *arg, const struct ofs_index_inode *row)
 	n->row = *row;
 	if (s->versions.count)
 		restore_version(s, n);
-	/* Within the second that `used` was rounded up to, so that asked twice it is the same. */
+	/* The earliest time that rounds up to `used`, so that every load gives the same. */
 	n->seen = OFS_MIN(row->used - OFS_NS_PER_S + 1, ofs_store_age(s));
 	return 0;
 }
@@ -148,7 +148,7 @@ static int fetch_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret
 	int r = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
 
 	*ret = ofs_map_get(&s->inodes, ino);
-	/* An error of another one is told when that one is needed. */
+	/* An error in another row is reported when that row is needed. */
 	if (!*ret && r < 0 && last > ino) {
 		r = ofs_index_list_inodes(s->index, ino, ino, load_inode, s);
 		*ret = ofs_map_get(&s->inodes, ino);
@@ -211,7 +211,7 @@ static bool has_content(const struct ofs_inode *n)
 	return n->content.loaded;
 }
 
-/* The first block is all there can be of it, and is not in memory. */
+/* The file has at most one block, which is not loaded yet. */
 static bool is_short(const struct ofs_inode *n)
 {
 	return n && S_ISREG(n->row.mode) && n->row.size <= OFS_BLOCK_SIZE && !n->content.loaded;
@@ -234,11 +234,11 @@ static int fetch_content(struct ofs_store *s, struct ofs_inode *n)
 	uint64_t ino = n->row.ino;
 	int r;
 
-	/* With the block of a short file come those of short ones after it. */
+	/* The blocks of the short files that follow are loaded as well. */
 	if (is_short(n)) {
 		r = ofs_index_list_firsts(s->index, ino, load_until(s, ino, has_content),
 					  load_first, s);
-		/* It may have none. */
+		/* The file may have no block. */
 		n->content.loaded = n->content.loaded || r == 0;
 		if (n->content.loaded)
 			return 0;
@@ -324,7 +324,7 @@ void ofs_store_use(struct ofs_store *s, uint64_t ino)
 	n->seen = age;
 	if (age <= n->row.used)
 		return;
-	/* On a full disk it is remembered in memory alone: the index would grow. */
+	/* On a full disk only memory remembers the use: otherwise the index would grow. */
 	if (s->reserve.tight || s->broken || s->read_only) {
 		n->row.used = ofs_age_round_up(age);
 	} else {
@@ -394,7 +394,7 @@ static void drop_clean(struct ofs_store *s)
 
 void ofs_store_evict(struct ofs_store *s)
 {
-	/* Inodes that have to stay are not looked through again and again. */
+	/* Inodes that must stay are not scanned again and again. */
 	if (s->inodes.count > INODES_MAX + s->dirty.n + s->drafts.n ||
 	    (ofs_store_is_heavy(s, 1) && s->weight.all / 2 >= s->weight.kept))
 		drop_clean(s);
@@ -413,10 +413,10 @@ void ofs_store_relax(struct ofs_store *s)
 struct files {
 	struct ofs_store *store;
 	struct ofs_u64_list *found;
-	size_t max; /* so many of the index are enough */
+	size_t max; /* of files from the index */
 };
 
-/* Memory may know something newer than the index. */
+/* Notes a file of the index unless memory knows that it was removed. */
 static int note_file(void *arg, uint64_t ino)
 {
 	struct files *f = arg;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* From an inode back to its names. */
+/* Finding the names of an inode. */
 #include <sys/stat.h>
 
 #include "store/store_state.h"
 
-/* The entry that a directory has for `ino`; -ENOENT. */
+/* Gets the entry of `dir` that names `ino`; -ENOENT. */
 static int entry_in(struct ofs_store *s, uint64_t dir, uint64_t ino, const struct ofs_dirent **ret)
 {
 	struct ofs_inode *n;
@@ -54,7 +54,7 @@ int ofs_names_sole(struct ofs_store *s, const struct ofs_inode *n, struct ofs_na
 	return r == -ENOENT ? 1 : r;
 }
 
-/* The names that the index may not have; `lock` held. */
+/* Adds the names that the index may lack; `lock` held. */
 static void note_uncommitted(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 {
 	size_t i, k;
@@ -73,7 +73,7 @@ static void note_uncommitted(struct ofs_store *s, uint64_t ino, struct ofs_names
 	}
 }
 
-/* 1 when an entry says so now; `lock` held. The directory is loaded afterwards. */
+/* 1 if the name now stands for `ino`, else 0, or -errno. Loads the directory; `lock` held. */
 static int is_name(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name)
 {
 	const struct ofs_dirent *e;
@@ -102,7 +102,7 @@ int ofs_store_is_name(struct ofs_store *s, uint64_t ino, uint64_t dir, const cha
 	return r == -ENOENT ? 0 : r < 0 ? r : to == ino;
 }
 
-/* Leaves each name that is one now, once; `lock` held. */
+/* Leaves each name that is valid now, once; `lock` held. */
 static int names_settle(struct ofs_store *s, uint64_t ino, struct ofs_names *l)
 {
 	size_t i, n = 0;
@@ -166,7 +166,7 @@ static int named_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret
 	return r == 0 && (!(*ret)->row.nlink || ino == OFS_ROOT_INO) ? -ENOENT : r;
 }
 
-/* The only name; 1: there are others, and these are those that the index may not have. */
+/* Gets the only name. 1: there are others, and *ret has those that the index may lack. */
 static int gather_start(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 {
 	struct ofs_inode *n;
@@ -182,7 +182,7 @@ static int gather_start(struct ofs_store *s, uint64_t ino, struct ofs_names *ret
 	return r;
 }
 
-/* From memory, then from the index; 1: the two were not of one moment. */
+/* Gathers names from memory, then from the index. 1: something changed in between. */
 static int gather_once(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 {
 	const struct ofs_dirent *e;
@@ -200,7 +200,7 @@ static int gather_once(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 		r = names_settle(s, ino, ret);
 	if (r < 0)
 		return r;
-	/* From now on that one is found at once. */
+	/* From now on that name is found at once. */
 	if (ret->n && entry_in(s, n->row.parent, ino, &e) == -ENOENT) {
 		n->row.parent = ret->list[0].dir;
 		ofs_store_touch(s, n);
@@ -213,7 +213,7 @@ int ofs_names_gather(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 	int r = gather_once(s, ino, ret);
 
 	if (r > 0) {
-		/* Checkpoints have to wait. */
+		/* Tries again while checkpoints have to wait. */
 		OFS_LOCKED(&s->cycle);
 		ofs_names_finish(ret);
 		r = gather_once(s, ino, ret);
@@ -234,7 +234,7 @@ int ofs_store_names(struct ofs_store *s, uint64_t ino,
 	return r;
 }
 
-/* Through its parent; 1: the parent has lost its name for a file that has others. */
+/* Gets a name through the parent. 1: a file has lost its name there, but has others. */
 static int name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name)
 {
 	const struct ofs_dirent *e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Extended attributes: the list of an inode comes from the index when it is first asked for. */
+/* Extended attributes. The list of an inode is loaded from the index when first needed. */
 #include <sys/xattr.h>
 
 #include "store/record.h"
@@ -34,7 +34,10 @@ ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, 
 	return (ssize_t)x.size;
 }
 
-/* The length of the names, each with its NUL; written to `buf` unless `size` is 0. -ERANGE. */
+/*
+ * Returns the length of the names, each with its NUL, and writes them to `buf` unless `size` is 0.
+ * -ERANGE.
+ */
 static ssize_t list_names(const struct ofs_buf *list, char *buf, size_t size)
 {
 	size_t at = 0, used = 0;
@@ -52,7 +55,7 @@ static ssize_t list_names(const struct ofs_buf *list, char *buf, size_t size)
 	return (ssize_t)used;
 }
 
-/* 0 when the inode may have `name` with a value of `size` bytes. */
+/* 0 if the inode may have `name` with a value of `size` bytes. */
 static int check_set(const struct ofs_inode *n, const char *name, size_t size, int flags)
 {
 	size_t room = ofs_xattr_room(&n->xattrs) + size;
@@ -66,7 +69,7 @@ static int check_set(const struct ofs_inode *n, const char *name, size_t size, i
 		if (flags & XATTR_REPLACE)
 			return -ENODATA;
 		room += strlen(name);
-		/* Linux lists no more. */
+		/* Linux does not list more. */
 		if ((size_t)list_names(&n->xattrs, NULL, 0) + strlen(name) + 1 >
 		    OFS_XATTR_NAMES_ROOM)
 			return -ENOSPC;
@@ -74,7 +77,7 @@ static int check_set(const struct ofs_inode *n, const char *name, size_t size, i
 	return room > OFS_XATTR_ROOM ? -ENOSPC : 0;
 }
 
-/* *ret_final: another try would not help, as the disk is not what is full. */
+/* *ret_final: the disk is not what is full, so another try would not help. */
 static int try_set(struct ofs_store *s, struct ofs_record *rec, int flags, bool *ret_final)
 {
 	struct ofs_inode *n;
@@ -158,15 +161,15 @@ ssize_t ofs_store_listxattr(struct ofs_store *s, uint64_t ino, char *buf, size_t
 	return r < 0 ? r : list_names(&n->xattrs, buf, size);
 }
 
-/* ---- all inodes that have some */
+/* ---- all inodes with attributes */
 
 struct labelled {
 	struct ofs_store *store;
 	struct ofs_u64_list *found;
-	size_t max; /* so many of the index are enough */
+	size_t max; /* of inodes from the index */
 };
 
-/* Memory may know something newer than the index. */
+/* Notes an inode of the index unless memory knows better. */
 static int labelled_note(void *arg, uint64_t ino)
 {
 	struct labelled *l = arg;

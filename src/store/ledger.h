@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rows of the ledger that changed since the last checkpoint. A row has the whole sums, not what
- * was added: which of memory and index is newer can be seen, and nothing counts twice.
+ * Rows of the ledger that have changed since the last checkpoint. A row has the whole sums rather
+ * than what was added, which shows whether memory or index is newer, and lets nothing count twice.
  */
 #pragma once
 
@@ -11,25 +11,25 @@
 struct ofs_ledger_row {
 	int64_t id; /* the key of the row in the index */
 	uint64_t epoch; /* of its last change */
-	struct ofs_ledger_entry entry; /* `who` is owned, and lies behind */
+	struct ofs_ledger_entry entry; /* its `who` points to the member below */
 	char who[];
 };
 
-/* Allocated: a row, with a copy of the entry. */
+/* Allocates a row with a copy of the entry. */
 struct ofs_ledger_row *ofs_ledger_make_row(int64_t id, const struct ofs_ledger_entry *e);
 
 /* ---- with `lock` held */
 
-/* The row of that day and name, as it is in memory or in the index, or a new one. 0 or -errno. */
+/* Gets the row of that day and name from memory or the index, or makes one. 0 or -errno. */
 int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, struct ofs_ledger_row **ret);
 
 /* Adds the record's numbers to its row. */
 void ofs_ledger_apply(struct ofs_store *s, struct ofs_ledger_row *row, const struct ofs_record *r);
 
-/* Copies of all rows, which the caller frees, in allocated memory. */
+/* Returns copies of all rows in an allocated array; the caller frees both. */
 struct ofs_ledger_row **ofs_ledger_take(struct ofs_store *s, size_t *ret_n);
 
-/* Forgets a row that has not changed after `epoch`: it is in the index. */
+/* Forgets a row that has not changed since `epoch`, which the index has. */
 void ofs_ledger_forget(struct ofs_store *s, int64_t id, uint64_t epoch);
 
 void ofs_ledger_finish(struct ofs_store *s);

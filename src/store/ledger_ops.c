@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger as others use it. */
+/* The calls that use the ledger. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -52,7 +52,7 @@ static bool is_newer(const struct ofs_ledger_entry *a, const struct ofs_ledger_e
 	       a->pointers > b->pointers || a->read > b->read;
 }
 
-/* What is in memory is as new as what is in the index, unless that has overtaken the copy. */
+/* The copy of memory is the newer one, unless a checkpoint has written later sums since. */
 static int note(void *arg, int64_t id, const struct ofs_ledger_entry *e)
 {
 	struct listing *l = arg;

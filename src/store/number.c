@@ -7,9 +7,9 @@
 #include "store/store_state.h"
 
 /*
- * A number so little above `next_ino` was given in turn, with records before it that are lost or are
- * another host's, which leaps (replication.c). One that was brought lies there by a rare chance:
- * then those up to it are not given.
+ * A number up to this far above `next_ino` was given in turn: the records before it are lost, or
+ * another host logged it after a leap (replication.c). A brought number lies there only by a rare
+ * chance; then those below it are not given.
  */
 #define NUMBER_NEAR (UINT64_C(1) << 25)
 
@@ -23,7 +23,7 @@ void ofs_store_note_number(struct ofs_store *s, uint64_t ino)
 		s->ino_ahead = OFS_MIN(s->ino_ahead, ino);
 }
 
-/* Finds the first number from `next_ino` on that is or was used. 0 or -errno. */
+/* Finds the first number from `next_ino` on that is or was in use. 0 or -errno. */
 static int look_ahead(struct ofs_store *s)
 {
 	const struct ofs_tombstone *t;
@@ -90,7 +90,7 @@ int ofs_store_find_former(struct ofs_store *s, const struct ofs_record *r, struc
 	int e;
 
 	*ret = NULL;
-	/* Most are the next one, and cost nothing. A gone one has lost its content. */
+	/* Mostly it is the next number, which costs nothing. A gone inode has lost its content. */
 	if (r->ino == s->next_ino)
 		return 0;
 	n = ofs_map_get(&s->inodes, r->ino);

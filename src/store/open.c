@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening and closing a store. Recovery is: the index as committed, the drafts that it names, and
- * the journal from the index's position on; frames after the committed end of the packs are cut
+ * Opening and closing a store. Recovery takes the index as committed, the drafts that it names, and
+ * the journal from the index's position on. Frames after the committed end of the packs are cut
  * off.
  */
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 #define JOURNAL_START 8
 #define JOURNAL_MAX (UINT64_C(2) << 30)
-#define JOURNAL_MAX_SCARCE (UINT64_C(64) << 20) /* however little room there is */
+#define JOURNAL_MAX_SCARCE (UINT64_C(64) << 20) /* at least, however little room there is */
 
 /* Sets the message for an error; returns it. */
 static int failed(struct ofs_error *err, int r, const char *what, const char *path)
@@ -54,7 +54,7 @@ static int note_name(void *arg, const char *name)
 	return 0;
 }
 
-/* Opens the directory, made if allowed; it holds a store or nothing. */
+/* Opens the directory, making it if allowed. It must hold a store, or nothing. */
 static int open_directory(const char *path, bool create, struct ofs_error *err)
 {
 	struct seen seen = { false, false };
@@ -82,7 +82,7 @@ static int open_directory(const char *path, bool create, struct ofs_error *err)
 			path);
 	if (!create)
 		return ofs_error_set(err, ENOENT, "there is no store in '%s'", path);
-	/* From now on it is nobody else's. */
+	/* From now on nobody else may use it. */
 	r = ofs_io_chmod(fd, 0700);
 	return r < 0 ? failed(err, r, "set the mode 0700 of", path) : ofs_steal_fd(&fd);
 }
@@ -124,9 +124,7 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 		return r;
 	file = ofs_format("%s/index.db", s->index_copy ? s->index_copy : path);
 
-	/*
-	 * Where there is content that an index once described, a new one must not take its place.
-	 */
+	/* A new index must not take the place of one that is lost but described content. */
 	r = ofs_io_list(s->journal_fd, ".", note_any, &journal);
 	content = journal;
 	if (r == 0)
@@ -136,8 +134,8 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 	meta.age_wall = meta.wall_high = meta.age;
 	if (getrandom(meta.uuid, sizeof(meta.uuid), 0) != sizeof(meta.uuid) ||
 	    getrandom(&meta.ref_seed, sizeof(meta.ref_seed), 0) != sizeof(meta.ref_seed))
-		return ofs_error_set(err, EIO, "no random numbers to be had");
-	meta.ref_seed = (meta.ref_seed & INT64_MAX) | 1; /* 0 is none */
+		return ofs_error_set(err, EIO, "cannot get random numbers");
+	meta.ref_seed = (meta.ref_seed & INT64_MAX) | 1; /* 0 means none */
 	r = ofs_index_open(file, create && !content ? &meta : NULL, err, &s->index);
 	if (r == -ENOENT && content)
 		return ofs_error_set(
@@ -147,12 +145,12 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 			file);
 	if (r < 0)
 		return r;
-	/* The names of a new store are durable before anything is promised about what is in it. */
+	/* The names of a new store are durable before anything is promised about its content. */
 	if (!journal && !s->read_only) {
 		OFS_CLOSE int parent = ofs_io_open(s->dirfd, "..", O_RDONLY | O_DIRECTORY, 0);
 
 		r = ofs_io_sync(s->dirfd);
-		/* A parent that may not be read is somebody else's, and older. */
+		/* A parent that cannot be read belongs to somebody else, and is older. */
 		if (r == 0 && parent >= 0)
 			r = ofs_io_sync(parent);
 	}
@@ -172,9 +170,7 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 		ofs_packset_follow(s->packs, meta->pack, meta->pack_size);
 		return 0;
 	}
-	/*
-	 * Only now: an index that does not fit its journal may be an old one, and cuts nothing off.
-	 */
+	/* Only now: an index that does not fit its journal may be old, and must cut nothing off. */
 	if (!s->read_only)
 		r = ofs_packset_resume(s->packs, meta->pack, meta->pack_size, err);
 	if (r < 0)
@@ -191,7 +187,7 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	return r < 0 ? failed(err, r, "read the index of", path) : 0;
 }
 
-/* Drafts take no more than a quarter of the free space. */
+/* Limits drafts to a quarter of the free space, but not below JOURNAL_MAX_SCARCE. */
 static uint64_t limit_journal(struct ofs_store *s, const struct ofs_store_options *opts)
 {
 	uint64_t max = opts->journal_max ? opts->journal_max : JOURNAL_MAX;
@@ -222,11 +218,11 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	s->path = s->follow ? ofs_path_absolute(path) : NULL;
 	r = s->read_only && !s->follow ? ofs_owner_keep_away(s->dirfd, path, err)
 				       : ofs_owner_acquire(s->dirfd, path, opts->mountpoint, err);
-	/* Nobody can lock what is not there and cannot be made. */
+	/* Without a lock file, which a read-only store cannot make, there is nothing to lock. */
 	if (r < 0 && !(s->read_only && !s->follow && r == -ENOENT))
 		return r;
 	s->lockfd = r;
-	/* One that a killed owner left is room for what opening may need. */
+	/* A reserve that a killed owner left is room that opening may need. */
 	if (!s->read_only)
 		ofs_reserve_remove(s);
 	s->journal_max = limit_journal(s, opts);
@@ -241,7 +237,7 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	s->ref_seed = meta.ref_seed;
 	ofs_age_open(s, &meta);
 	s->packs = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes);
-	/* What only a remote has is no damage, though nobody may be there who brings it. */
+	/* Frames that only a remote has are not damaged, even if nobody can bring them. */
 	if (s->follow || ofs_index_list_objects(s->index, note_any_object, NULL))
 		ofs_packset_expect_away(s->packs);
 	return recover(s, path, &meta, err);
@@ -252,7 +248,7 @@ static void init_locks(struct ofs_store *s)
 	pthread_mutexattr_t checked;
 	pthread_rwlockattr_t rw;
 
-	/* Who has it may bring content, and give some back for that: ofs_store_evict_frames(). */
+	/* Its holder may bring content, and evict frames for that: ofs_store_evict_frames(). */
 	pthread_mutexattr_init(&checked);
 	pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
 	pthread_mutex_init(&s->cycle, &checked);
@@ -260,7 +256,7 @@ static void init_locks(struct ofs_store *s)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->reserve.lock, NULL);
 	pthread_rwlockattr_init(&rw);
-	/* Readers come without end; whoever gives space back must get its turn. */
+	/* Readers keep coming: whoever gives space back must get a turn. */
 	pthread_rwlockattr_setkind_np(&rw, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&s->reclaim, &rw);
 	pthread_rwlockattr_destroy(&rw);
@@ -349,7 +345,7 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	return r;
 }
 
-/* The store is closed without its last checkpoint. */
+/* Logs that the store is closed without its last checkpoint. */
 static void tell_unwritten(struct ofs_store *s, int r)
 {
 	int fault = ofs_journal_fault(s->journal);
@@ -378,7 +374,7 @@ int ofs_store_close(struct ofs_store *s)
 	background = s->sealer.runs;
 	ofs_sealer_stop(s);
 	s->closing = true;
-	/* It stays as it is, for whoever looks for what the other host never got. */
+	/* The store stays as it is, for whoever looks for what the other host never got. */
 	if (s->deposed) {
 		if (s->close_hook)
 			s->close_hook(s->events_arg);
@@ -388,9 +384,9 @@ int ofs_store_close(struct ofs_store *s)
 	/* Whoever held an unlinked file is gone with the mount. */
 	r = ofs_store_drop_orphans(s);
 	if (r < 0)
-		ofs_log(LOG_WARNING, "unlinked files cannot be found: %s", strerror(-r));
+		ofs_log(LOG_WARNING, "cannot list unlinked files: %s", strerror(-r));
 	ofs_store_settle_uses(s);
-	/* A daemon's drafts are sealed after its next start: ending must not take long. */
+	/* A daemon's drafts are sealed after its next start, since it must end quickly. */
 	when.now = background ? INT64_MIN / 2 : ofs_clock_monotonic();
 	r = ofs_store_cycle(s, &when, true);
 	if (r < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on names and attributes: check, then log. What a check loads stays loaded while the
- * lock is held.
+ * Operations on names and attributes: check, then log. Whatever a check loads stays in memory while
+ * the lock is held.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #define NLINK_MAX 65000u
 #define TARGET_MAX 4095u
-#define NOTED_MAX 4096 /* changed inodes in memory, above which estimates add none */
+#define NOTED_MAX 4096 /* dirty inodes; above this, an estimate makes no more of them dirty */
 
 static int name_check(const char *name)
 {
@@ -29,7 +29,7 @@ static int name_check(const char *name)
 	return 0;
 }
 
-/* A directory that may get a new entry. */
+/* Gets a directory that may get a new entry `name`. */
 static int dir_for_entry(struct ofs_store *s, uint64_t ino, const char *name,
 			 struct ofs_inode **ret)
 {
@@ -55,7 +55,7 @@ static int find_entry(struct ofs_store *s, uint64_t ino, const char *name,
 	return entry ? ofs_store_inode(s, entry->ino, ret) : -ENOENT;
 }
 
-/* The caller gets a reference. */
+/* Gives the caller a reference. */
 static void hold(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *ret)
 {
 	ofs_store_set_refs(s, n->row.ino, ofs_store_refs(s, n->row.ino) + 1);
@@ -134,7 +134,7 @@ void ofs_store_note_tokens(struct ofs_store *s, uint64_t ino, uint64_t version, 
 	if (!n || n->gone || n->version != version || n->row.tokens >= 0)
 		return;
 	n->row.tokens = (int64_t)OFS_MIN(tokens, (uint64_t)INT64_MAX);
-	/* An inode that is to be written stays in memory until it is. */
+	/* A dirty inode stays in memory until the next checkpoint. */
 	if (s->dirty.n < NOTED_MAX && !s->read_only && !s->reserve.tight && !s->broken)
 		ofs_store_touch(s, n);
 }
@@ -151,7 +151,7 @@ void ofs_store_note_hash(struct ofs_store *s, uint64_t ino, uint64_t version,
 	n->row.has_sha = true;
 	memcpy(n->row.sha, hash->sha, sizeof(n->row.sha));
 	n->row.lines = hash->lines;
-	/* It stays in memory. */
+	/* A dirty inode stays in memory. */
 	ofs_store_touch(s, n);
 }
 
@@ -208,7 +208,7 @@ int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
 	while (ofs_store_make_room(s, r));
 	if (r != -EAGAIN)
 		return r;
-	/* No record of the file that had the number is replayed after that. */
+	/* After a checkpoint no record of the file that had the number is replayed. */
 	pthread_mutex_lock(&s->cycle);
 	r = ofs_store_checkpoint(s, NULL);
 	pthread_mutex_unlock(&s->cycle);
@@ -267,7 +267,7 @@ static int check_empty(struct ofs_store *s, struct ofs_inode *n)
 	return n->dir->count ? -ENOTEMPTY : 0;
 }
 
-/* The inode if a record took its last name, unless it is gone with it. */
+/* The inode's number if it has lost its last name but is still held; else 0. */
 static uint64_t left_over(const struct ofs_inode *n)
 {
 	return n->row.nlink || n->gone ? 0 : n->row.ino;
@@ -305,7 +305,7 @@ int ofs_store_rmdir(struct ofs_store *s, uint64_t dir, const char *name)
 	return remove_name(s, dir, name, true, NULL);
 }
 
-/* -EINVAL when `dir` is `ino` or lies below it. */
+/* -EINVAL if `dir` is `ino` or lies below it. */
 static int check_not_below(struct ofs_store *s, uint64_t ino, uint64_t dir)
 {
 	struct ofs_inode *n;
@@ -324,7 +324,7 @@ static int check_not_below(struct ofs_store *s, uint64_t ino, uint64_t dir)
 	return 0;
 }
 
-/* 0 when `n` may take the place of `target`. */
+/* 0 if `n` may replace `target`. */
 static int check_replace(struct ofs_store *s, const struct ofs_inode *n, struct ofs_inode *target)
 {
 	if (S_ISDIR(n->row.mode) && !S_ISDIR(target->row.mode))
@@ -334,13 +334,13 @@ static int check_replace(struct ofs_store *s, const struct ofs_inode *n, struct 
 	return S_ISDIR(target->row.mode) ? check_empty(s, target) : 0;
 }
 
-/* What a rename is about. */
+/* The inodes that a rename concerns. */
 struct renaming {
 	struct ofs_inode *n;
-	struct ofs_inode *target; /* at the new name; NULL: nothing is there */
+	struct ofs_inode *target; /* at the new name; NULL: none */
 };
 
-/* 0 when it may be done; `lock` held. */
+/* Checks whether a rename is allowed; `lock` held. */
 static int check_rename(struct ofs_store *s, const struct ofs_move *m, struct renaming *ret)
 {
 	struct ofs_inode *from, *to;
@@ -395,7 +395,7 @@ static int try_move(struct ofs_store *s, const struct ofs_move *m, uint64_t *ret
 	if (r < 0)
 		return r;
 	*ret_left = 0;
-	/* With two names of one inode there is nothing to do. */
+	/* Two names of the same inode: nothing to do. */
 	if (what.target == what.n)
 		return 0;
 	if (m->mark)
@@ -419,7 +419,7 @@ int ofs_store_move(struct ofs_store *s, const struct ofs_move *m, uint64_t *ret_
 	if (m->flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
 	    m->flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
-	/* A rename alone has the room that is set aside for what frees space. */
+	/* A rename without a mark may use the reserve, so it need not wait for room. */
 	if (m->mark)
 		r = ofs_store_wait_for_room(s);
 	if (r < 0)
@@ -526,7 +526,7 @@ int ofs_store_sync(struct ofs_store *s)
 	ofs_lsn end;
 	int r;
 
-	/* Files that were removed are synced without an error, and cut ones grow again. */
+	/* A sync would succeed on removed files, and make those that were cut short grow again. */
 	if (!ofs_store_is_whole(s))
 		return -EIO;
 	end = ofs_journal_tail(s->journal);

@@ -41,8 +41,8 @@ static int owner_write(int fd, const char *mountpoint)
 }
 
 /*
- * Its mount is there and answers: an owner whose mount has gone is closing, and one that
- * was killed holds the lock until the kernel has taken it apart.
+ * The owner's mount is there and answers. An owner whose mount has gone is closing, and a killed
+ * one holds the lock until the kernel has torn it down.
  */
 static bool owner_serves(const struct ofs_owner *o)
 {
@@ -55,7 +55,7 @@ static bool owner_serves(const struct ofs_owner *o)
 	return mount && ofs_mount_ask(mount) != OFS_MOUNT_DEAD;
 }
 
-/* Opens and locks the file; what it returns holds the lock. */
+/* Opens and locks the file; returns the descriptor that holds the lock. */
 static int owner_lock(int dirfd, const char *path, bool shared, struct ofs_error *err)
 {
 	int64_t until = ofs_clock_monotonic() + WAIT_MAX;
@@ -67,7 +67,7 @@ static int owner_lock(int dirfd, const char *path, bool shared, struct ofs_error
 		return ofs_error_set(err, -fd, "cannot open '%s/lock': %s", path, strerror(-fd));
 	while ((r = ofs_io_lock(fd, shared)) == -EWOULDBLOCK) {
 		ofs_owner_read(dirfd, &owner);
-		/* One that is being killed may answer once more. */
+		/* An owner that is being killed may answer once more. */
 		served = owner_serves(&owner) ? served + 1 : 0;
 		if (served == 2)
 			return ofs_error_set(
@@ -103,10 +103,10 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 	ofs_owner_read(dirfd, &last);
 	if (last.pid && mountpoint)
 		ofs_log(LOG_NOTICE,
-			"process %ld, which had '%s' last, was killed or could not write "
-			"everything: its journal is read",
+			"process %ld, the last owner of '%s', was killed or could not write "
+			"everything: reading its journal",
 			last.pid, path);
-	/* The text is for others to read; a full disk must not keep the owner out. */
+	/* The text is only informative: a full disk must not keep the owner out. */
 	r = owner_write(fd, mountpoint);
 	if (r < 0 && r != -ENOSPC && r != -EDQUOT)
 		return ofs_error_set(err, -r, "cannot write '%s/lock': %s", path, strerror(-r));

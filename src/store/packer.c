@@ -10,41 +10,41 @@
 
 struct packed {
 	struct ofs_index_chunk chunk;
-	size_t frame; /* in `frames`, once that is full */
+	size_t frame; /* index in `frames`, once the chunk is in one */
 	bool moving;
 };
 
-/* A frame that is being filled. */
+/* A frame being filled. */
 struct pile {
 	uint32_t class;
 	bool dense;
 	uint32_t full; /* bytes */
 	uint8_t *data;
 	uint32_t len;
-	size_t *chunks; /* places in the packer */
+	size_t *chunks; /* indexes in the packer */
 	size_t n, cap;
 };
 
 struct ofs_packer {
 	struct ofs_store *store;
-	bool dense; /* whatever moves */
+	bool dense; /* all that moves goes into dense frames */
 	struct packed *chunks;
 	size_t n, cap;
-	struct ofs_index_frame *frames; /* in the order in which they are given and appended */
+	struct ofs_index_frame *frames; /* in the order of compressing and appending */
 	size_t nframes, cap_frames;
-	size_t nappended; /* of them; the others are in the pool */
+	size_t nappended; /* of `frames`; the rest are in the pool */
 	struct ofs_compress_pool *pool;
 	struct pile *piles;
 	size_t npiles, cap_piles;
-	struct ofs_frame_chunk *parts; /* of the frame that is being written */
+	struct ofs_frame_chunk *parts; /* of the frame being written */
 	size_t nparts, cap_parts;
-	int error; /* the first: what was added is not all there any more */
-	bool at_risk; /* frames were appended that the index may not know */
+	int error; /* the first one, after which chunks are missing */
+	bool at_risk; /* frames were appended that the index may lack */
 };
 
 /*
- * Cuts off the frames that the index never heard of, if that is certain; where it fails, it is
- * tried again.
+ * Cuts off frames that the index does not have, unless it may have them after all. If that fails,
+ * it is tried again next time.
  */
 static int cut_strays(struct ofs_store *s)
 {
@@ -95,7 +95,7 @@ void ofs_packer_destroy(struct ofs_packer *p)
 	free(p);
 }
 
-/* Takes the next frame that was given out of the pool; `dense`: makes it of p->parts. */
+/* Appends the next frame: takes it out of the pool or, with `dense`, makes it of p->parts. */
 static int append_next(struct ofs_packer *p, bool dense)
 {
 	struct ofs_index_frame *f = &p->frames[p->nappended];
@@ -129,7 +129,7 @@ static int append_all(struct ofs_packer *p)
 	return r;
 }
 
-/* Makes one frame of the chunks at `places`, as they belong on that pile. */
+/* Makes a frame of the chunks at `places`, of the pile's class and density. */
 static int write_frame(struct ofs_packer *p, const struct pile *pile, const size_t *places,
 		       size_t n, const uint8_t *data)
 {
@@ -148,7 +148,7 @@ static int write_frame(struct ofs_packer *p, const struct pile *pile, const size
 	}
 	*ofs_append(p->frames, p->nframes, p->cap_frames) =
 		(struct ofs_index_frame){ .class = pile->class, .dense = pile->dense };
-	/* Dense frames take so much memory to make that this is left to one thread. */
+	/* Dense frames take so much memory to make that only this thread makes them. */
 	if (pile->dense) {
 		r = append_all(p);
 		return r == 0 ? append_next(p, true) : r;
@@ -185,13 +185,13 @@ static struct pile *pile_for(struct ofs_packer *p, uint32_t class, bool dense)
 	return pile;
 }
 
-/* Puts the chunk at `place` into a frame. */
+/* Puts the chunk at `place` into a frame of the pile's kind. */
 static int pack_chunk(struct ofs_packer *p, struct pile *pile, size_t place, const void *data)
 {
 	uint32_t len = p->chunks[place].chunk.len;
 	int r = 0;
 
-	/* A chunk that fills a frame leaves the neighbours before and after it together. */
+	/* A chunk that nearly fills a frame gets its own, so that its neighbours share one. */
 	if (len > pile->full / 4 * 3)
 		return write_frame(p, pile, &place, 1, data);
 	if (pile->len + len > pile->full || pile->n == OFS_FRAME_CHUNKS_MAX)
@@ -225,7 +225,7 @@ int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool moving,
 	return p->error;
 }
 
-/* Everything is in the packs then, and each chunk knows where. */
+/* Appends all that is left to the packs, and sets where each chunk lies. */
 static int write_rest(struct ofs_packer *p)
 {
 	int r = p->error;
@@ -277,7 +277,7 @@ static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 		return r;
 	ofs_packset_tail(s->packs, &meta.pack, &meta.pack_size);
 	meta.next_chunk = s->next_chunk;
-	/* The lowest id among the new chunks. */
+	/* The lowest id of a new chunk. */
 	for (size_t i = 0; i < p->n && !meta.unused_from; i++)
 		meta.unused_from = p->chunks[i].moving ? 0 : p->chunks[i].chunk.id;
 	r = index_frames(p);
@@ -288,7 +288,7 @@ static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	return r;
 }
 
-/* Content maps in memory follow the chunks that moved, or that were about to. */
+/* Updates the content maps in memory to the places that the packer has for moving chunks. */
 static void relocate(const struct ofs_packer *p)
 {
 	struct ofs_store *s = p->store;
@@ -312,7 +312,7 @@ static void relocate(const struct ofs_packer *p)
 		}
 }
 
-/* Nothing has moved: memory may have seen it move in between. */
+/* The move failed: restores the old places in memory, which may have seen the new ones. */
 static void look_again(struct ofs_packer *p)
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -341,9 +341,8 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	}
 	r = ofs_index_commit(s->index);
 	/*
-	 * A commit that failed may still be found by the next start, when its sync is what failed:
-	 * what it speaks of must stay. At worst it lies there unused until its surroundings are
-	 * punched.
+	 * A failed commit may be found at the next start, if its sync is what failed: its frames
+	 * must stay. At worst they lie unused until their surroundings are punched.
 	 */
 	s->uncertain = s->uncertain || (r < 0 && !ofs_store_is_full(r));
 	p->at_risk = false;

@@ -12,7 +12,7 @@
 #include "io/path.h"
 #include "store/store_state.h"
 
-/* A look takes a few microseconds. */
+/* Time between checks, each of which takes a few microseconds. */
 #define LOOK_NS (10 * OFS_NS_PER_MS)
 
 #define REMOVED " of the store was removed or replaced"
@@ -30,9 +30,9 @@ static const struct {
 };
 
 /*
- * The directory is looked for where it was opened. 0 or -errno. Times are not asked for: since
- * Linux 6.13 a file whose times were seen gets new ones with each write, which costs ext4 more than
- * the look.
+ * Gets the identity of a part; the store's directory is looked up by its path. 0 or -errno. The
+ * times are not asked for: since Linux 6.13 a file whose times were seen gets new ones with each
+ * write, which costs ext4 more than the check.
  */
 static int identify(struct ofs_store *s, size_t part, struct ofs_presence_part *ret)
 {
@@ -58,7 +58,7 @@ void ofs_presence_start(struct ofs_store *s, const char *path)
 		identify(s, i, &p->parts[i]);
 }
 
-/* An error of another kind, such as a closed directory above, tells nothing. */
+/* An error of another kind, such as a directory above that cannot be searched, proves nothing. */
 static bool is_gone(struct ofs_store *s, size_t part)
 {
 	const struct ofs_presence_part *was = &s->presence.parts[part];
@@ -70,7 +70,7 @@ static bool is_gone(struct ofs_store *s, size_t part)
 	return r == 0 ? is.dev != was->dev || is.ino != was->ino : r == -ENOENT || r == -ENOTDIR;
 }
 
-/* NULL: nothing is wrong. */
+/* Returns what is wrong; NULL: nothing. */
 static const char *look(struct ofs_store *s)
 {
 	struct statvfs fs;

@@ -9,19 +9,19 @@
 #include "store/store_state.h"
 
 #define BLOCK 4096u /* as st_blksize */
-#define INODE_COST 512u /* bytes that an inode takes in the index, and a little more */
+#define INODE_COST 512u /* bytes that an inode takes in the index, rounded up */
 #define RESERVE_BYTES (UINT64_C(8) << 20)
 #define RETRY_NS (250 * OFS_NS_PER_MS)
 
 /* ---- the journal */
 
 /*
- * What a record changed is in memory until it is sealed, however small the record is: with this
- * many that is some 300 MB. More than two of the journal's segments hold.
+ * What a record changed stays in memory until it is sealed, however small the record is: this many
+ * take some 300 MB. The limit is more than two segments of the journal hold.
  */
 #define RECORDS_MAX (UINT64_C(512) << 10)
 
-/* The journal holds more than a `part`th of what it may. */
+/* The journal holds more than one `part`th of its limit. */
 static bool is_beyond(struct ofs_store *s, unsigned int part)
 {
 	uint64_t records, size = ofs_journal_size(s->journal, s->log_needed, &records);
@@ -29,7 +29,7 @@ static bool is_beyond(struct ofs_store *s, unsigned int part)
 	return size > s->journal_max / part || records > RECORDS_MAX / part;
 }
 
-/* From a quarter on drafts do not wait to become quiet. */
+/* From a quarter of the limit on, drafts need not become quiet. */
 bool ofs_store_is_pressed(struct ofs_store *s)
 {
 	return is_beyond(s, 4);
@@ -54,7 +54,7 @@ bool ofs_store_is_full(int r)
 	return r == -ENOSPC || r == -EDQUOT;
 }
 
-/* Makes the file `size` bytes large, and all of them there. */
+/* Makes the file `size` bytes long, all of them allocated. */
 static int reserve_resize(struct ofs_store *s, uint64_t size)
 {
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "reserve", O_WRONLY | O_CREAT, 0600);
@@ -74,11 +74,11 @@ void ofs_reserve_fill(struct ofs_store *s)
 	int r = reserve_resize(s, RESERVE_BYTES);
 
 	if (r < 0 && !s->reserve.tight)
-		ofs_log(LOG_WARNING, "the disk is full: removing is all that works now");
+		ofs_log(LOG_WARNING, "the disk is full: only changes that free space are possible");
 	if (r == 0 && s->reserve.tight)
 		ofs_log(LOG_INFO, "there is room on the disk again");
 	s->reserve.there = r == 0;
-	/* Where room cannot be set aside for another reason, the store does without. */
+	/* If room cannot be set aside for another reason, the store does without. */
 	s->reserve.tight = ofs_store_is_full(r);
 	s->reserve.tried = ofs_clock_monotonic();
 }
@@ -90,7 +90,7 @@ bool ofs_reserve_release(struct ofs_store *s)
 
 	if (had) {
 		reserve_resize(s, 0);
-		ofs_log(LOG_WARNING, "the disk is full: removing is all that works now");
+		ofs_log(LOG_WARNING, "the disk is full: only changes that free space are possible");
 	}
 	s->reserve.there = false;
 	s->reserve.tight = true;

@@ -39,8 +39,8 @@ static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, bool pass
 }
 
 /*
- * Lists what a read needs; returns its length. `reclaim` is held, `lock` is not. `state` (may be
- * NULL) is for a block.
+ * Lists the pieces of a read and returns its length. `reclaim` is held, `lock` is not. `state` (may
+ * be NULL) is set for a block.
  */
 static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t off,
 			struct ofs_pieces *ret, uint64_t *ret_version,
@@ -64,15 +64,15 @@ static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t
 	return (ssize_t)size;
 }
 
-/* What else a read does. */
+/* How to read. */
 struct reading {
-	bool passing; /* it leaves in the cache what others read */
-	bool here; /* what is not on this disk is -OFS_EAWAY */
+	bool passing; /* leaves in the cache what others read */
+	bool here; /* content that is not on this disk is -OFS_EAWAY */
 	uint64_t *ret_version; /* may be NULL */
-	struct ofs_block_state *state; /* damaged parts become zeros and are listed there, or NULL */
+	struct ofs_block_state *state; /* lists damaged ranges, which become zeros; may be NULL */
 };
 
-/* One try; *ret_away: the frame that is not on this disk (-OFS_EAWAY) or damaged (-EIO). */
+/* Tries once. *ret_away: the frame that is not on this disk (-OFS_EAWAY) or damaged (-EIO). */
 static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size, uint64_t off,
 			 struct reading how, struct ofs_frame_loc *ret_away)
 {
@@ -102,7 +102,7 @@ static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t
 	return r < 0 ? r : len;
 }
 
-/* A frame may be evicted again before it is read. */
+/* A frame that was brought may be evicted again before it is read. */
 #define TRIES_MAX 64
 
 static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size,
@@ -121,7 +121,7 @@ static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_
 			return r;
 		if (how.state)
 			ofs_block_state_finish(how.state);
-		/* While that takes, no lock is held. */
+		/* No lock is held while this takes its time. */
 		brought = ofs_away_bring(s, &away);
 		if (brought < 0)
 			return brought == -EIO ? -OFS_EREAD : brought;
@@ -184,7 +184,8 @@ int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64
 		return r;
 	c = &n->content;
 	/*
-	 * The last block before which fewer than `line` newlines lie: its start is there or later.
+	 * Finds the last block that has fewer than `line` newlines before it: the line starts there
+	 * or later.
 	 */
 	for (size_t i = 0; i < c->nblocks && before < line; before += c->blocks[i++].chunk.lines) {
 		*ret_off = c->blocks[i].index * OFS_BLOCK_SIZE;

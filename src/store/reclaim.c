@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Giving back what no map names any more: segments of the journal, on a full disk also the parts of
- * them that are dead, and frames of the packs.
+ * Gives back what no map names any more: journal segments, on a full disk also the dead parts of
+ * segments, and frames of the packs.
  *
  * Order, and what would break otherwise:
  *   1. the index commits durably, and its WAL is emptied into the database, before anything is
- *      removed (else: the state that a power failure brings back, or a WAL that was damaged and is
- *      read only up to there, points to what is gone)
- *   2. the journal is synced before anything of it is removed that memory no longer needs (else:
- *      the index that a power failure brings back still names drafts that were given up by records
- *      which are lost)
- *   3. space is given back while nobody holds `reclaim` (else: a reader has the place, and gets
+ *      removed (else: the state that a power failure brings back, or a damaged WAL that is read up
+ *      to the damage, names content that is gone)
+ *   2. the journal is synced before parts of it that memory no longer needs are removed (else: the
+ *      index that a power failure brings back still names drafts whose removal is in records that
+ *      are lost)
+ *   3. space is given back while nobody holds `reclaim` (else: a reader that knows the place gets
  *      what is there afterwards)
  */
 #include "store/cycle.h"
 
 #include "store/store_state.h"
 
-/* A segment of which nothing is needed goes from this size on, whatever room it has left. */
+/* A segment that nothing needs is replaced once it has this size, whatever room it has left. */
 #define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
-#define SEGMENT_LEFTOVER_IDLE 1 /* when nothing is going on */
+#define SEGMENT_LEFTOVER_IDLE 1 /* when nothing else happens */
 
 struct span {
 	ofs_lsn from, to;
@@ -32,7 +32,7 @@ static int span_compare(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* The parts of the journal that drafts read, in order; `lock` held. */
+/* Returns the parts of the journal that drafts read, in order; `lock` held. */
 static struct span *draft_spans(struct ofs_store *s, size_t *ret_n)
 {
 	struct span *list = NULL;
@@ -46,7 +46,7 @@ static struct span *draft_spans(struct ofs_store *s, size_t *ret_n)
 
 			if (d->pos <= OFS_LOST_POS)
 				continue;
-			/* A part of a record's data is read with the whole, checksum included. */
+			/* A record's data is always read as a whole, to check it. */
 			*ofs_append(list, n, cap) =
 				(struct span){ d->pos - OFS_JOURNAL_SUM, d->pos + d->len };
 		}
@@ -57,7 +57,7 @@ static struct span *draft_spans(struct ofs_store *s, size_t *ret_n)
 	return list;
 }
 
-/* On a full disk: gives back what lies between drafts, before `reached`. */
+/* On a full disk: punches what lies between drafts, up to `reached`. */
 static int punch_journal(struct ofs_store *s, ofs_lsn reached)
 {
 	OFS_FREE struct span *live = NULL;
@@ -86,8 +86,8 @@ static int punch_journal(struct ofs_store *s, ofs_lsn reached)
 }
 
 /*
- * From where on the log is kept for somebody else, unless that is too much; `lock` held. Whoever
- * wanted it finds it gone.
+ * Returns the position from which the log is kept for somebody else. If that is too much, it is not
+ * kept any more, and whoever wanted it finds it gone. `lock` held.
  */
 static ofs_lsn held_from(struct ofs_store *s, ofs_lsn keep)
 {
@@ -116,7 +116,7 @@ int ofs_store_trim(struct ofs_store *s, bool idle)
 	pthread_mutex_unlock(&s->lock);
 	if (s->log_needed == meta.checkpoint && ofs_journal_end(s->journal) == s->log_needed)
 		r = ofs_journal_rotate(s->journal, leftover);
-	/* No room for a new segment: what the old one does not need is given back below. */
+	/* No room for a new segment: the dead parts of the old one are punched below. */
 	if (ofs_store_is_full(r) && s->reserve.tight)
 		r = 0;
 	trim = r == 0 && ofs_journal_can_trim(s->journal, keep);
@@ -151,7 +151,7 @@ static int note_dead(void *arg, const struct ofs_index_dead *d)
 	return 0;
 }
 
-/* A pack without any live frame goes as a file, unless it is the one that is being written. */
+/* Punches a dead range. A pack without a live frame is removed, unless it is the one written to. */
 static int reclaim_one(struct ofs_store *s, const struct ofs_index_dead *d)
 {
 	uint32_t tail;
@@ -182,8 +182,8 @@ static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
 }
 
 /*
- * Not between the commit of new frames and the checkpoint that refers to them: until then they are
- * without a reference in the index, and memory may have installed them.
+ * Does nothing between the commit of new frames and the checkpoint that refers to them: until then
+ * the index has no reference to them, though memory may have installed them.
  */
 int ofs_store_reclaim(struct ofs_store *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/record.h"
 
-/* A string is its length as u16, its bytes and a NUL; a value its length as u32 and its bytes. */
+/* A string lies as its length (u16), its bytes and a NUL; a value as its length (u32) and bytes. */
 enum kind {
 	END,
 	U32,
@@ -12,7 +12,7 @@ enum kind {
 
 struct field {
 	uint8_t kind;
-	uint8_t at; /* in struct ofs_record */
+	uint8_t at; /* offset in struct ofs_record */
 };
 
 #define FIELD(kind, member)                               \
@@ -24,7 +24,7 @@ struct field {
 #define NAME FIELD(STRING, name)
 #define TEXT FIELD(STRING, text)
 
-/* The members of each type in the order in which they lie on disk, little-endian. */
+/* The members of each type, in the order in which they lie on disk; little-endian. */
 static const struct field layouts[][10] = {
 	[OFS_RECORD_CREATE] = { HEAD, FIELD(U64, dir), OWNER, FIELD(U64, rdev), NAME, TEXT },
 	[OFS_RECORD_LINK] = { HEAD, FIELD(U64, dir), NAME },
@@ -44,7 +44,7 @@ static const struct field layouts[][10] = {
 				FIELD(U64, from), FIELD(U64, len), NAME },
 };
 
-/* NULL: this version writes no such record. */
+/* NULL: not a type that this version writes. */
 static const struct field *layout_of(uint8_t type)
 {
 	return type && type <= OFS_RECORD_LAST ? layouts[type] : NULL;
@@ -96,13 +96,13 @@ int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out)
 	return 0;
 }
 
-/* A cursor over what is left of a body. */
+/* A cursor over the rest of a body. */
 struct reader {
 	const uint8_t *at;
 	size_t left;
 };
 
-/* The next `n` bytes; NULL: there are fewer. */
+/* Returns the next `n` bytes and skips them; NULL: fewer are left. */
 static const uint8_t *take(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->at;

@@ -7,7 +7,7 @@
 #include "base/u64_list.h"
 #include "store/store_state.h"
 
-#define TRIES 4 /* to count a region without holding the lock for all of it */
+#define TRIES 4 /* to count a region; only the last one holds the lock throughout */
 
 /* ---- which region something is in */
 
@@ -17,8 +17,8 @@ bool ofs_region_is(struct ofs_store *s, uint64_t dir)
 }
 
 /*
- * The region that a directory is or lies in. The directories on the way remember it until one of
- * them can have come into another. What cannot be loaded counts as in the root.
+ * Returns the region that a directory is or lies in. The directories on the way remember it until
+ * one of them may have moved to another region. What cannot be loaded counts as in the root.
  */
 static uint64_t region_of_dir(struct ofs_store *s, uint64_t dir)
 {
@@ -50,7 +50,7 @@ uint64_t ofs_region_of(struct ofs_store *s, struct ofs_inode *n)
 	return region_of_dir(s, S_ISDIR(n->row.mode) ? n->row.ino : n->row.parent);
 }
 
-/* The region above one; NULL: the root. */
+/* The region around this one; NULL: the root. */
 static struct ofs_region *region_above(struct ofs_store *s, const struct ofs_region *region)
 {
 	struct ofs_inode *n;
@@ -62,7 +62,7 @@ static struct ofs_region *region_above(struct ofs_store *s, const struct ofs_reg
 
 /* ---- what is in it */
 
-/* Sums wrap. */
+/* Sums wrap around. */
 static void add(struct ofs_region *region, const struct ofs_region_counts *d, uint64_t sign)
 {
 	region->disturbed = true;
@@ -110,7 +110,7 @@ void ofs_region_grow(struct ofs_store *s, const struct ofs_inode *n, uint64_t fr
 		add_above(s, n->row.parent, &(struct ofs_region_counts){ .bytes = to - from }, 1);
 }
 
-/* How much a directory that moves takes along is counted when it is asked for. */
+/* How much a moving directory takes along is unknown, so the regions above are counted anew. */
 static void forget_above(struct ofs_store *s, uint64_t dir)
 {
 	struct ofs_region *region = ofs_map_get(&s->regions, region_of_dir(s, dir));
@@ -151,7 +151,7 @@ struct counting {
 	struct ofs_map met; /* files of several names */
 };
 
-/* `lock` held. Counts the entries of a directory, and notes those that are directories. */
+/* Counts the entries of a directory, and lists its subdirectories in c->dirs. `lock` held. */
 static int count_dir(struct ofs_store *s, uint64_t dir, struct counting *c)
 {
 	struct ofs_region_counts *sum = &c->sum;
@@ -177,11 +177,11 @@ static int count_dir(struct ofs_store *s, uint64_t dir, struct counting *c)
 		sum->files++;
 		sum->bytes += n->row.size;
 	}
-	/* Gone meanwhile: then the region was disturbed. */
+	/* The directory is gone by now, so the region was disturbed. */
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
-/* `lock` held; with `pauses` it is let go of between two directories. */
+/* Counts a region. `lock` is held; with `pauses` it is released between directories. */
 static int count_all(struct ofs_store *s, uint64_t dir, bool pauses, struct ofs_region_counts *ret)
 {
 	struct counting c = { .dirs = { 0 } };
@@ -213,7 +213,7 @@ int ofs_store_count_region(struct ofs_store *s, uint64_t dir, struct ofs_region_
 	for (int i = 1; region && !region->counted && r == 0; i++) {
 		region->disturbed = false;
 		r = count_all(s, dir, i < TRIES, &sum);
-		/* It may have been removed meanwhile. */
+		/* The region may have been removed meanwhile. */
 		region = ofs_map_get(&s->regions, dir);
 		if (r == 0 && region && !region->disturbed) {
 			region->counts = sum;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repacking: content moves on its own, long after it was sealed.
+ * Repacking moves content long after it was sealed.
  *
- *   marks     A rename may have taken content to where it lives longer: into frames of that class
- *             it goes, and what is archived becomes dense on the way.
- *   loose     Frames that hold little, because they were small or because most of what they held
- *             was removed, are joined with others of their class.
- *   archive   What was written into the archive was sealed like anything else and becomes dense.
- *   idle      What was not used for some time becomes dense where it is, at the machine's leisure.
+ *   marks     A rename may have taken content to where it lives longer: it moves into frames of
+ *             that class, and archived content becomes dense on the way.
+ *   loose     Frames that hold little, because they were small or because most of their content was
+ *             removed, are joined with others of their class.
+ *   archive   Content written into the archive was sealed like any other and becomes dense.
+ *   idle      Content that was not used for some time becomes dense where it is, while the machine
+ *             is at rest.
  *
- * A copy is written first and the index switched to it in one transaction; the old frame is then
- * without a live chunk and is reclaimed like any other.
+ * A copy is written first and the index switched to it in one transaction; the old frame, which
+ * then has no live chunk, is reclaimed like any other.
  */
 #include "store/cycle.h"
 
@@ -22,25 +23,25 @@
 #include "store/read.h"
 #include "store/store_state.h"
 
-#define STEP_BYTES (8u << 20) /* of content that one step moves, about */
+#define STEP_BYTES (8u << 20) /* of content moved by one step, about */
 #define STEP_BYTES_DENSE (1u << 20) /* of content that it compresses densely */
-#define LOOSE_MANY 8 /* so many loose frames of a class are joined without waiting */
+#define LOOSE_MANY 8 /* loose frames of a class that are joined without waiting for more */
 #define MARKS_MAX 256
-#define WALK_MAX 4096 /* frames that one step looks at in the index, */
-#define LOOK_MAX 64 /* and reads to see whether they are used */
+#define WALK_MAX 4096 /* frames that one step visits in the index, */
+#define LOOK_MAX 64 /* and reads to check their use */
 
 struct repack {
 	struct ofs_store *store;
 	struct ofs_packer *packer;
-	struct ofs_map seen; /* chunks that are in the packer */
-	int64_t unused_since; /* on the age clock: whose files were used later stays */
+	struct ofs_map seen; /* chunks in the packer */
+	int64_t unused_since; /* on the age clock; content used later stays */
 	uint64_t room; /* bytes that this step may still move */
-	uint32_t class; /* of the frame that is being rewritten */
+	uint32_t class; /* of the frame being rewritten */
 	const uint8_t *data; /* its content */
-	int error; /* of the packer, not of a frame */
+	int error; /* of the packer, rather than of a frame */
 	struct ofs_u64_list marks; /* to be deleted */
 	struct ofs_u64_list children; /* to be marked */
-	struct ofs_u64_list bad; /* frames that turned out to be damaged */
+	struct ofs_u64_list bad; /* frames found damaged */
 };
 
 static void repack_finish(struct repack *rp)
@@ -67,7 +68,7 @@ static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_
 	return rp->error;
 }
 
-/* A frame that cannot be read, or is not here, stays where it is. */
+/* A frame that cannot be read, or is not on this disk, stays as it is. */
 static bool is_left(int r)
 {
 	return r == -EIO || r == -OFS_EREAD || r == -OFS_EAWAY;
@@ -98,7 +99,7 @@ static int mark_look(struct repack *rp, uint64_t ino, struct ofs_u64_list *ret)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Memory may be ahead of the index: what the index says of a chunk is what counts. */
+/* Moves a chunk if the index, which memory may be ahead of, has it in too low a class. */
 static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 {
 	struct ofs_index_chunk c;
@@ -112,7 +113,7 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 		return 0;
 	loc = ofs_loc_of_chunk(&c);
 	r = ofs_packset_read(rp->store->packs, &loc, false, &frame);
-	/* Verifying is for the scrub: here it only stays where it is. */
+	/* A frame that cannot be read stays: verifying is the scrub's task. */
 	if (r < 0)
 		return is_left(r) ? 0 : r;
 	r = move_chunk(rp, class, &c, ofs_frame_data(frame) + c.off);
@@ -120,7 +121,7 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 	return r;
 }
 
-/* Goes through one mark; it stays when the step is full before its end. */
+/* Works off a mark, which stays if the step is full before its end. */
 static int repack_mark(struct repack *rp, uint64_t ino)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list chunks = { 0 };
@@ -145,13 +146,13 @@ struct frame_list {
 	size_t n, cap;
 };
 
-/* Dense although its class is not. */
+/* The frame is dense although its class is not. */
 static bool is_idle(const struct ofs_index_frame *f)
 {
 	return f->dense && f->class < OFS_CLASS_DENSE;
 }
 
-/* Of idle frames only those of which most is gone: what joins the others makes them dense again. */
+/* Of idle frames notes only those that have lost most of their content: others stay dense. */
 static int note_loose(void *arg, const struct ofs_index_frame *f)
 {
 	struct frame_list *l = arg;
@@ -183,7 +184,7 @@ static int move_rest(void *arg, const struct ofs_index_chunk *c)
 	return move_chunk(rp, rp->class, c, rp->data + c->off);
 }
 
-/* Moves what of the frame is alive to the classes of the files that bear it. */
+/* Moves the live chunks of a frame to the classes of the files that bear them. */
 static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 {
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
@@ -201,7 +202,7 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 	rp->class = f->class;
 	rp->data = content.data;
 	r = ofs_store_compare_frame(s, f, &content, move_to_bearer, rp, &found);
-	/* Some of it lies elsewhere a second time. */
+	/* Some chunks have their content elsewhere a second time. */
 	if (r == 0 && found < f->live)
 		r = ofs_index_list_chunks(s->index, f->id, move_rest, rp);
 	if (r != -EIO || rp->error)
@@ -256,7 +257,7 @@ static int note_idle(void *arg, const struct ofs_index_frame *f)
 	return 0;
 }
 
-/* Joins the small ones that steps before have made. */
+/* Joins the small frames that earlier steps have made. */
 static int join_idle(struct repack *rp)
 {
 	struct frame_list l = { 0 };
@@ -270,14 +271,14 @@ static int join_idle(struct repack *rp)
 	return r;
 }
 
-/* It may become smaller, and stays for a while. */
+/* The frame may become smaller, and its content stays for a while. */
 static bool is_worthwhile(const struct ofs_index_frame *f)
 {
 	return f->live && !f->bad && !f->dense && f->class > OFS_CLASS_BRIEF &&
 	       f->class < OFS_CLASS_DENSE && f->stored < f->raw - f->raw / 8;
 }
 
-/* -EAGAIN: the file that bears the chunk was used lately. */
+/* -EAGAIN: the file that bears the chunk was used too recently. */
 static int check_unused(void *arg, const struct ofs_index_chunk *c)
 {
 	struct repack *rp = arg;
@@ -300,7 +301,7 @@ static int repack_unused(struct repack *rp, const struct ofs_index_frame *f)
 
 	if (r == 0)
 		r = ofs_store_compare_frame(rp->store, f, &content, check_unused, rp, &found);
-	/* Damage is for the scrub. */
+	/* Damage is left to the scrub. */
 	if (r == -EAGAIN || is_left(r))
 		return 0;
 	return r < 0 ? r : repack_frame(rp, f);
@@ -323,7 +324,7 @@ static int commit_marks(void *arg)
 	return r;
 }
 
-/* 0: there was nothing to do, else 1. */
+/* 1; or 0: there was nothing to do. */
 static int repack_commit(struct repack *rp)
 {
 	bool any = ofs_packer_count(rp->packer) || rp->marks.n || rp->bad.n;
@@ -364,7 +365,7 @@ int ofs_store_densify(struct ofs_store *s, int64_t unused_since)
 	rp.unused_since = unused_since;
 	if (r == 0 && !s->densified)
 		r = join_idle(&rp);
-	/* Usual frames fill up a dense one, with a little left. */
+	/* A step fills about one dense frame. */
 	for (int n = 0, looked = 0;
 	     r == 0 && more && rp.room > STEP_BYTES / 8 && n < WALK_MAX && looked < LOOK_MAX; n++) {
 		struct ofs_index_frame f = { 0 };

@@ -64,7 +64,7 @@ static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record
 	e = ofs_record_decode(record->type, record->body, record->body_len, &r);
 	if (e == 0)
 		e = ofs_store_apply(s, lsn, &r, data);
-	/* It changes something that was lost, whose inode number must not be given to another. */
+	/* The record changes something lost, whose inode number must not be given again. */
 	if (s->damage.lost && e < 0 && e != -ENOMEM && e != -EIO) {
 		s->damage.refused++;
 		ofs_store_note_number(s, r.ino);
@@ -77,8 +77,8 @@ static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record
 }
 
 /*
- * Whatever was created in the bytes that are lost may be named elsewhere: no inode number of theirs
- * is given to another.
+ * Reserves the inode numbers of whatever was created in lost bytes: names elsewhere may still stand
+ * for them.
  */
 static int replay_damage(void *arg, const struct ofs_journal_damage *found)
 {
@@ -87,7 +87,7 @@ static int replay_damage(void *arg, const struct ofs_journal_damage *found)
 
 	if (found->kind >= OFS_JOURNAL_LOST)
 		s->next_ino += (found->end - found->pos) / OFS_JOURNAL_RECORD_MIN + 1;
-	/* The replay ends, and the log is cut. */
+	/* The replay ends here, and the log is cut. */
 	if (r == 0 && found->kind == OFS_JOURNAL_CUT && !s->read_only)
 		r = ofs_damage_write(&s->damage, s->dirfd);
 	if (r < 0)
@@ -157,7 +157,7 @@ int ofs_store_replay(struct ofs_store *s, const char *path, const struct ofs_ind
 				     strerror(-r));
 	s->replaying = true;
 	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, &reader, &why, &s->journal);
-	/* To a follower the log never ends. */
+	/* A follower's log never ends. */
 	s->replaying = s->follow;
 	if (r < 0)
 		return ofs_error_set(err, -r, "the journal of '%s' cannot be replayed: %s", path,

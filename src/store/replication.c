@@ -271,7 +271,7 @@ int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, s
 	return 0;
 }
 
-/* 1: no object has the frame, and it is damaged here. */
+/* 1: the frame is damaged here, and no object has it. */
 static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 		       struct ofs_index_object *ret)
 {
@@ -286,7 +286,7 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 	if (r < 0)
 		return r == -ENOENT ? 1 : r;
 	r = ofs_away_bring(s, &loc);
-	/* Its head alone was looked at. */
+	/* Bringing it has checked only its head. */
 	return r == 0 && ofs_store_copy_frame(s, f, &buf) < 0 ? -EIO : r;
 }
 

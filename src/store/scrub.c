@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading back what was written long ago, so that damage is known while it can still be mended. */
+/* Reads back old content, so that damage becomes known while it can still be repaired. */
 #include "store/cycle.h"
 
 #include "base/log.h"
@@ -7,7 +7,7 @@
 #include "store/read.h"
 #include "store/store_state.h"
 
-/* -EIO unless the chunk is in the content. */
+/* -EIO unless the content has the chunk. */
 static int compare_chunk(void *arg, const struct ofs_index_chunk *c)
 {
 	const struct ofs_frame_content *content = arg;
@@ -19,7 +19,7 @@ static int compare_chunk(void *arg, const struct ofs_index_chunk *c)
 	return memcmp(sha, c->sha, sizeof(sha)) == 0 ? 0 : -EIO;
 }
 
-/* The pieces of the content that the index knows to lie here. */
+/* Counts the pieces of the content that the index places in this frame; calls `fn` for each. */
 static int find_chunks(struct ofs_store *s, const struct ofs_index_frame *f,
 		       const struct ofs_frame_content *content,
 		       int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg,
@@ -54,9 +54,7 @@ int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f
 
 	if (r < 0 || *ret_found >= f->live)
 		return r;
-	/*
-	 * Something is wrong, or chunks came, moved or died meanwhile: looks for each in the index.
-	 */
+	/* Damage, or chunks that came, moved or died meanwhile: checks each chunk of the index. */
 	return ofs_index_list_chunks(s->index, f->id, compare_chunk, content);
 }
 
@@ -80,7 +78,7 @@ static void remember(struct ofs_store *s, uint64_t frame, bool bad)
 	if (r == 0)
 		r = ofs_index_end(s->index, ofs_index_set_frame_bad(s->index, frame, bad));
 	if (r < 0 && r != -ENOENT)
-		ofs_log(LOG_WARNING, "a frame's state cannot be noted: %s", strerror(-r));
+		ofs_log(LOG_WARNING, "cannot record the state of a frame: %s", strerror(-r));
 }
 
 int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
@@ -106,7 +104,7 @@ int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			r = -OFS_EAWAY;
 	} else if (r == -OFS_EAWAY && !s->follow &&
 		   ofs_away_find(s, now.pack, now.off, &e, &object) == -ENOENT) {
-		r = -EIO; /* nobody has it */
+		r = -EIO; /* no object has it */
 	}
 	if ((r == 0 || r == -EIO) && now.bad != (r < 0))
 		remember(s, f->id, r < 0);

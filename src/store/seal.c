@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sealing: quiet drafts are hashed, deduplicated and put into packs, block by block. A block whose
- * drafts changed meanwhile stays a draft; the others of its file are sealed nonetheless, so that a
- * file that is written without end does not hold the journal.
+ * drafts changed meanwhile stays a draft; the other blocks of its file are sealed nonetheless, so
+ * that a file that is written without end does not hold up the journal.
  */
 #include "store/cycle.h"
 
@@ -16,10 +16,10 @@
 #include "store/store_state.h"
 
 #define BATCH_BYTES (UINT64_C(64) << 20) /* of drafts in one batch */
-#define BATCH_BYTES_TIGHT (UINT64_C(2) << 20) /* each gives back more than it took */
+#define BATCH_BYTES_TIGHT (UINT64_C(2) << 20) /* on a full disk; gives back more than it takes */
 #define DIGEST_HOLES_MAX \
-	(UINT64_C(1) << 30) /* a file with more in holes is not hashed as a whole */
-/* The hash of a whole file is made again only when it has been quiet for as long as that takes. */
+	(UINT64_C(1) << 30) /* a file with more bytes in holes is not hashed as a whole */
+/* A whole file is hashed again only after it was quiet for as long as hashing it takes. */
 #define DIGEST_NS_PER_BYTE 16
 
 #define READ_RETRY (60 * OFS_NS_PER_S)
@@ -31,25 +31,25 @@ _Static_assert(OFS_TOKENS_SAMPLE == OFS_BLOCK_SIZE, "tokens are estimated from t
 struct sealed_block {
 	uint64_t index;
 	struct ofs_block_state state;
-	size_t packed; /* its place in the packer, or NOT_PACKED */
-	struct ofs_index_chunk chunk; /* else the chunk that it is, id 0: a hole */
-	bool hole; /* nothing but zeros */
-	uint8_t sha[OFS_SHA256_SIZE]; /* else */
+	size_t packed; /* index in the packer, or NOT_PACKED */
+	struct ofs_index_chunk chunk; /* else the existing chunk; id 0: a hole */
+	bool hole; /* all zeros */
+	uint8_t sha[OFS_SHA256_SIZE]; /* unless `hole` */
 };
 
 struct sealed_file {
 	uint64_t ino;
-	uint64_t version; /* of the content as it was chosen */
+	uint64_t version; /* of the content when the file was chosen */
 	uint64_t size;
-	uint64_t parent; /* neighbours are sealed together */
+	uint64_t parent; /* files of one directory are sealed together */
 	uint32_t class;
-	bool sparse; /* too much of it is holes */
-	bool digest; /* it is time for the hash of the whole */
-	bool done; /* every block was looked at */
-	struct sealed_block *blocks; /* those that drafts touched, in order */
+	bool sparse; /* too much of it is in holes */
+	bool digest; /* the whole is to be hashed now */
+	bool done; /* all of `blocks` were sealed */
+	struct sealed_block *blocks; /* touched by drafts, in order */
 	size_t nblocks, cap_blocks;
-	size_t nsealed; /* how many of them */
-	int64_t tokens; /* -1: not known */
+	size_t nsealed; /* of these, from the first on */
+	int64_t tokens; /* -1: unknown */
 	bool has_sha;
 	uint8_t sha[OFS_SHA256_SIZE];
 };
@@ -59,10 +59,10 @@ struct ofs_seal_batch {
 	struct ofs_packer *packer;
 	struct sealed_file *files;
 	size_t nfiles, cap_files;
-	struct ofs_map by_sha; /* first 8 bytes of the hash -> place in the packer + 1 */
+	struct ofs_map by_sha; /* first 8 bytes of the hash -> index in the packer + 1 */
 	struct ofs_sha256 *whole;
-	uint64_t bytes; /* of blocks that were read for sealing */
-	uint64_t max; /* how many they may be, about */
+	uint64_t bytes; /* of blocks read for sealing */
+	uint64_t max; /* approximate limit of `bytes` */
 	uint8_t *buf; /* one block */
 };
 
@@ -115,12 +115,12 @@ static bool digest_is_due(const struct ofs_inode *n, const struct ofs_seal_when 
 {
 	int64_t quiet = when->now - n->written_at;
 
-	/* The one block of a small file is its whole. */
+	/* The only block of a small file is the whole. */
 	return !when->delay || n->row.size <= OFS_BLOCK_SIZE ||
 	       quiet >= when->delay + (int64_t)(n->row.size * DIGEST_NS_PER_BYTE);
 }
 
-/* So much of it is holes that its hash is not made; `more` blocks are still to be sealed. */
+/* So much of the file is in holes that it is not hashed; `more` blocks are still to be sealed. */
 static bool is_sparse(const struct ofs_inode *n, uint64_t more)
 {
 	return n->row.size > (n->content.nblocks + more) * OFS_BLOCK_SIZE + DIGEST_HOLES_MAX;
@@ -153,7 +153,7 @@ static void file_add_block(struct sealed_file *f, uint64_t index)
 		(struct sealed_block){ .index = index, .packed = NOT_PACKED };
 }
 
-/* Takes a file into the batch: which of its blocks drafts touch. `lock` held. */
+/* Adds a file to the batch, with the blocks that drafts touch. `lock` held. */
 static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n,
 		      const struct ofs_seal_when *when)
 {
@@ -187,7 +187,7 @@ static int file_compare(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-/* Similar content lies together, as far as its directory tells. */
+/* Chooses due files, in order of directory, since siblings often have similar content. */
 static void batch_choose(struct ofs_seal_batch *b, const struct ofs_seal_when *when)
 {
 	struct ofs_store *s = b->store;
@@ -216,7 +216,7 @@ static bool is_zeros(const uint8_t *p, size_t len)
 	return !len || (!p[0] && !memcmp(p, p + 1, len - 1));
 }
 
-/* Finds a chunk with this content among the new ones and in the index; -ENOENT. */
+/* Finds a chunk with this content, among the new ones or in the index; -ENOENT. */
 static int find_chunk(struct ofs_seal_batch *b, const uint8_t *sha, struct sealed_block *block)
 {
 	size_t i = (uintptr_t)ofs_map_get(&b->by_sha, ofs_get_le64(sha));
@@ -228,7 +228,7 @@ static int find_chunk(struct ofs_seal_batch *b, const uint8_t *sha, struct seale
 	return ofs_index_find_chunk(b->store->index, sha, &block->chunk);
 }
 
-/* The block in `buf` becomes a chunk, an old one where there is one. All zeros are a hole. */
+/* Makes the block in `buf` a chunk, an existing one if possible. All zeros become a hole. */
 static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 		      struct sealed_block *block, uint32_t len)
 {
@@ -262,13 +262,13 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 
 /* ---- files */
 
-/* The first `len` bytes of the file are in `buf`. */
+/* `buf` has the first `len` bytes of the file. */
 static void estimate_tokens(const struct ofs_seal_batch *b, struct sealed_file *f, size_t len)
 {
 	f->tokens = (int64_t)ofs_tokens_estimate(b->buf, len, f->size);
 }
 
-/* The hash of a file of one block is that of its chunk; else the whole is read. */
+/* Hashes a whole file by reading it. -ESTALE: not now. */
 static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 {
 	uint64_t blocks = block_count(f->size), i;
@@ -279,7 +279,7 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		size_t want = (size_t)OFS_MIN(OFS_BLOCK_SIZE, f->size - off);
 		ssize_t len = -ESTALE;
 
-		/* A large file takes longer than the end of the daemon, or writers, may wait. */
+		/* Hashing a large file must not keep the daemon from ending, or writers waiting. */
 		if (!ofs_store_is_stopping(b->store) && !ofs_store_is_pressed(b->store))
 			len = ofs_store_read_version(b->store, f->ino, b->buf, want, off, false,
 						     &version);
@@ -293,14 +293,14 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 }
 
 /*
- * What could not be read may be sound: it stays where it is until another time, since what is
- * sealed without it would be lost.
+ * Puts off a file that could not be read: its content may be sound, and would be lost if the rest
+ * were sealed without it.
  */
 static void postpone(struct ofs_store *s, uint64_t ino)
 {
 	struct ofs_inode *n;
 
-	ofs_log(LOG_ERR, "inode %llu cannot be read to be sealed, trying again in a minute",
+	ofs_log(LOG_ERR, "inode %llu cannot be read for sealing, trying again in a minute",
 		(unsigned long long)ino);
 	OFS_LOCKED(&s->lock);
 	n = ofs_map_get(&s->inodes, ino);
@@ -308,13 +308,13 @@ static void postpone(struct ofs_store *s, uint64_t ino)
 		n->written_at = ofs_clock_monotonic() + READ_RETRY;
 }
 
-/* Then the hash of its chunk is that of the whole. */
+/* The hash of the file's only chunk is that of the whole. */
 static bool is_one_chunk(const struct sealed_file *f)
 {
 	return f->nblocks == 1 && f->size <= OFS_BLOCK_SIZE && !f->blocks[0].hole;
 }
 
-/* Seals the touched blocks; says whether it could hash the whole on the way. */
+/* Seals the touched blocks. Sets *ret_hashed if the whole could be hashed on the way. */
 static int seal_blocks(struct ofs_seal_batch *b, struct sealed_file *f, bool *ret_hashed)
 {
 	bool hashing = f->nblocks == block_count(f->size);
@@ -361,11 +361,11 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		ofs_sha256_final(b->whole, scrap);
 		r = digest_file(b, f);
 		hashed = r == 0;
-		/* Damaged content has no hash; the rest is sealed nonetheless. */
+		/* Damaged content has no hash; everything else is sealed nonetheless. */
 		if (r == -EIO)
 			r = 0;
 	}
-	/* The version may be the same still: then the hash is for another time. */
+	/* Even if the version is still the same, the hash has to wait for another time. */
 	if (r == -ESTALE)
 		f->digest = false;
 	f->has_sha = ofs_sha256_final(b->whole, hashed ? f->sha : scrap) == 0 && hashed;
@@ -411,14 +411,14 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 	const struct ofs_index_chunk *c = &block->chunk;
 	uint64_t epoch = b->store->epoch;
 
-	/* The same hole may lie over something else by now. */
+	/* The same hole may lie over another chunk by now, so that is compared as well. */
 	if (!block->state.drafts ||
 	    ofs_content_map_chunk(&n->content, block->index) != block->state.chunk ||
 	    ofs_content_map_fingerprint(&n->content, from, to) != block->state.drafts)
 		return;
 	if (block->packed != NOT_PACKED)
 		c = ofs_packer_chunk(b->packer, block->packed);
-	/* Content that was there already may have been there for something shorter-lived. */
+	/* An existing chunk may lie where content is shorter-lived. */
 	if (c->id && c->class < class)
 		ofs_class_move_add(b->store, n->row.ino);
 	ofs_content_map_set_block(&n->content, block->index, c, epoch);
@@ -427,12 +427,12 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 		ofs_content_map_cover(&n->content, &block->state.lost[i], epoch);
 	if (block->state.nlost)
 		ofs_log(LOG_ERR,
-			"inode %llu: some of bytes %llu to %llu cannot be read and are lost",
+			"inode %llu: some bytes from %llu to %llu cannot be read and are lost",
 			(unsigned long long)n->row.ino, (unsigned long long)from,
 			(unsigned long long)to - 1);
 }
 
-/* -1: some content is lost. */
+/* Sums the newlines of all blocks; -1: some content is lost. */
 static int64_t sum_lines(const struct ofs_content_map *c)
 {
 	int64_t sum = 0;
@@ -455,12 +455,12 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 		return;
 	for (size_t i = 0; i < f->nsealed; i++)
 		install_block(b, n, f->class, &f->blocks[i]);
-	/* Until the checkpoint learns what it is charged, it costs what its drafts did. */
+	/* Until the checkpoint learns its charge, the file is charged what its drafts took. */
 	n->row.stored += drafts - OFS_MIN(drafts, n->content.draft_bytes);
 	if (f->nsealed)
 		ofs_store_touch(s, n);
 	if (f->done && n->version == f->version && !ofs_content_map_has_drafts(&n->content)) {
-		/* All of it is in packs: this is known of the whole. */
+		/* All of the content is in packs, so the facts about the whole hold now. */
 		n->row.lines = sum_lines(&n->content);
 		if (f->tokens >= 0)
 			n->row.tokens = f->tokens;
@@ -474,7 +474,7 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 			return;
 		}
 	}
-	/* It is still to be looked at, and what changed meanwhile may have left no draft. */
+	/* There is more to do, for which a change meanwhile may have left no draft. */
 	ofs_content_map_mark(&n->content, s->epoch);
 }
 

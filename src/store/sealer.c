@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When to seal, to write a checkpoint and to repack: the background thread and its cycle. */
+/* The background thread and its cycle: when to seal, to write a checkpoint and to repack. */
 #include "store/cycle.h"
 
 #include <malloc.h>
@@ -11,21 +11,21 @@
 #include "store/record.h"
 #include "store/store_state.h"
 
-#define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* a change waits at most this long for the index */
+#define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* longest wait of a change for the index */
 #define BATCHES_MAX 8 /* in one cycle, under pressure */
-#define DIRTY_MAX 32768 /* inodes that no draft keeps in memory anyway */
+#define DIRTY_MAX 32768 /* dirty inodes, less those that drafts keep in memory anyway */
 #define TICK_MIN (20 * OFS_NS_PER_MS)
 #define TICK_MAX (250 * OFS_NS_PER_MS)
-#define RETRY_DELAY (5 * OFS_NS_PER_S) /* after a cycle that failed */
+#define RETRY_DELAY (5 * OFS_NS_PER_S) /* after a failed cycle */
 #define SETTLE_DELAY (10 * OFS_NS_PER_S) /* of quiet, before small remainders are joined */
-#define SCRUB_START (60 * OFS_NS_PER_S) /* after the start, which has other things to do */
+#define SCRUB_START (60 * OFS_NS_PER_S) /* after the start, which is busy enough */
 #define SCRUB_PASS (24 * 3600 * OFS_NS_PER_S) /* from the end of one scrub to the next */
 #define ROOM_TIMEOUT (30 * OFS_NS_PER_S) /* for a writer that found the disk full */
 #define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
-#define DENSE_AGE (2 * 3600 * OFS_NS_PER_S) /* so long unused, content is made dense */
-#define DENSE_DELAY (600 * OFS_NS_PER_S) /* after the start, or when machine or disk has no room */
+#define DENSE_AGE (2 * 3600 * OFS_NS_PER_S) /* content unused for this long is made dense */
+#define DENSE_DELAY (600 * OFS_NS_PER_S) /* after the start, or while machine or disk is busy */
 #define DENSE_PASS (6 * 3600 * OFS_NS_PER_S) /* from the end of one pass to the next */
-#define DENSE_SHARE 288 /* it takes a part in so many of a processor's time: 5 minutes a day */
+#define DENSE_SHARE 288 /* one part in this many of a processor's time: 5 minutes a day */
 
 static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 {
@@ -34,13 +34,13 @@ static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 
 	if (r == 0 && (sealed || checkpoint))
 		r = ofs_store_reclaim(s);
-	/* A write-ahead log that grew large is emptied while nothing waits for it. */
+	/* Empties a write-ahead log that has grown large, while nothing waits for it. */
 	if (r == 0 && checkpoint)
 		r = ofs_index_checkpoint(s->index);
 	return r;
 }
 
-/* Packs take more of this disk than they are to. */
+/* Packs exceed their bound on this disk. */
 static bool is_crowded(struct ofs_store *s)
 {
 	uint64_t used, max = s->packs_max;
@@ -54,7 +54,7 @@ static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *
 	struct ofs_seal_batch *b;
 	int r, n, batches = 0;
 
-	/* Under pressure there may be no end to it: what was removed wants its turn, too. */
+	/* Under pressure this might never end: removed content must get its turn as well. */
 	do {
 		n = ofs_seal_collect(s, &now, &b);
 		if (n < 0)
@@ -73,8 +73,8 @@ static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *
 }
 
 /*
- * The disk is full: with the room that was set aside, what was removed is given back first, and
- * then small portions are sealed, each of which gives back more than it takes.
+ * The disk is full. With the room that was set aside, first gives back what was removed, then seals
+ * small portions, each of which gives back more than it takes.
  */
 static int squeeze(struct ofs_store *s, const struct ofs_seal_when *when)
 {
@@ -132,7 +132,7 @@ int ofs_store_keep_age(struct ofs_store *s)
 	return ofs_age_is_stale(s) ? ofs_store_cycle(s, &nothing, true) : 0;
 }
 
-/* Moves one portion of content to where it belongs; 0 when everything is there. */
+/* Moves a portion of content to where it belongs; 0: all of it is there. */
 static int repack_step(struct ofs_store *s, bool settle)
 {
 	int r;
@@ -141,12 +141,12 @@ static int repack_step(struct ofs_store *s, bool settle)
 	r = ofs_store_repack(s, settle);
 	if (r > 0 && ofs_store_reclaim(s) < 0)
 		r = -EIO;
-	/* Nothing is left to do: what journal and index have grown by is given back. */
+	/* Nothing is left to do: gives back what journal and index have grown by. */
 	if (r == 0 && settle)
 		r = ofs_store_trim(s, true);
 	if (r == 0 && settle)
 		r = ofs_index_settle(s->index);
-	/* The memory of a burst of work is free now; this gives it back to the system. */
+	/* Returns the memory of a burst of work to the system. */
 	if (r == 0 && settle)
 		malloc_trim(0);
 	pthread_mutex_unlock(&s->cycle);
@@ -154,7 +154,7 @@ static int repack_step(struct ofs_store *s, bool settle)
 	return r;
 }
 
-/* Where a test has the clock, it says when. */
+/* With a test's clock always true: the test decides when there is work. */
 static bool is_machine_at_rest(void)
 {
 	double load;
@@ -165,7 +165,7 @@ static bool is_machine_at_rest(void)
 	       !ofs_wakeup_obstacle();
 }
 
-/* Looks for idle content to make dense. The step's time says when the next one may come. */
+/* Makes some idle content dense. The processor time that this takes sets when the next step is. */
 static int dense_step(struct ofs_store *s)
 {
 	int64_t began = ofs_thread_time(), wait = DENSE_DELAY;
@@ -188,15 +188,15 @@ static int dense_step(struct ofs_store *s)
 enum work {
 	WORK_NONE,
 	WORK_SEAL,
-	WORK_CHECKPOINT, /* and seal */
-	WORK_SQUEEZE, /* a checkpoint with the room that was set aside */
+	WORK_CHECKPOINT, /* seals first */
+	WORK_SQUEEZE, /* the same with the room that was set aside */
 	WORK_REPACK,
 	WORK_SETTLE,
 	WORK_SCRUB,
 	WORK_DENSE
 };
 
-/* When to look at what nobody changes. A test's clock may reach that at any time. */
+/* When the next scrub or dense step is due. A test's clock may reach that at any time. */
 static int64_t next_look(struct ofs_store *s)
 {
 	int64_t now = ofs_clock_monotonic();
@@ -217,21 +217,19 @@ static void sealer_wait(struct ofs_store *s)
 	ofs_cond_wait_until(&s->sealer.wake, &s->lock, until);
 }
 
-/* `lock` held. */
+/* Returns what to do next, and for which drafts; `lock` held. */
 static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 {
 	when->now = ofs_clock_monotonic();
 	when->delay = OFS_MAX(s->seal_delay_ms, 1u) * OFS_NS_PER_MS;
 	when->pressed = ofs_store_is_pressed(s);
-	/*
-	 * A writer found the disk full: what can be given back is, at the cost of writing it anew.
-	 */
+	/* A writer found the disk full: drafts are sealed even if they are soon written anew. */
 	if (s->room.wanted) {
 		s->room.wanted = false;
 		when->pressed = true;
 		return WORK_SQUEEZE;
 	}
-	if (s->broken) /* fails, which wakes those that wait for it */
+	if (s->broken) /* fails, which wakes those who wait for it */
 		return WORK_SEAL;
 	if (s->dirty_since &&
 	    (s->dirty_since <= when->now - CHECKPOINT_AGE ||
@@ -280,7 +278,7 @@ static int squeeze_step(struct ofs_store *s, const struct ofs_seal_when *when)
 	return r;
 }
 
-/* Without the lock. */
+/* `lock` is not held. */
 static void do_work(struct ofs_store *s, enum work work, const struct ofs_seal_when *when)
 {
 	static const char *const names[] = {
@@ -299,7 +297,7 @@ static void do_work(struct ofs_store *s, enum work work, const struct ofs_seal_w
 		r = repack_step(s, work == WORK_SETTLE);
 		if (r >= 0)
 			s->sealer.pause = r > 0 ? 0 : OFS_NS_PER_S;
-		/* Until something changes there is nothing more to do, or to try. */
+		/* Nothing more can be done, or tried, until something changes. */
 		if (r <= 0 && work == WORK_SETTLE) {
 			OFS_LOCKED(&s->lock);
 			s->unsettled = false;
@@ -376,7 +374,7 @@ int ofs_store_seal(struct ofs_store *s)
 	return ofs_store_cycle(s, &when, true);
 }
 
-/* ---- those who wait for it */
+/* ---- waiting for room */
 
 int ofs_store_wait_for_room(struct ofs_store *s)
 {
@@ -390,7 +388,7 @@ int ofs_store_wait_for_room(struct ofs_store *s)
 	OFS_LOCKED(&s->lock);
 	cycles = s->room.cycles;
 	pthread_cond_signal(&s->sealer.wake);
-	/* For as long as it takes, unless a cycle meanwhile ends with an error. */
+	/* For as long as it takes, unless a cycle fails meanwhile. */
 	while (r == 0 && !s->sealer.stop && ofs_store_would_wait(s)) {
 		pthread_cond_wait(&s->room.made, &s->lock);
 		r = s->room.cycles != cycles ? s->room.error : 0;
@@ -417,7 +415,7 @@ bool ofs_store_make_room(struct ofs_store *s, int r)
 	if (!ofs_store_is_full(r))
 		return false;
 	OFS_LOCKED(&s->lock);
-	/* When nothing has changed since the last time, this one would find nothing more. */
+	/* If nothing has changed since the last round, another one would find nothing more. */
 	if (!s->sealer.runs || s->changes == s->room.changes)
 		return false;
 	rounds = s->room.rounds;

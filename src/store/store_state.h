@@ -7,13 +7,13 @@
  *   reclaim  shared by whoever turns a content map into bytes, from reading the map to having the
  *            bytes; exclusive while space that no map names any more is given back (punched
  *            frames, trimmed segments)
- *   lock     everything in memory below, and the order of journal records. Held for the time of an
- *            append, never while waiting for a disk to sync
+ *   lock     everything in memory below, and the order of journal records. Held while a record is
+ *            appended, never while waiting for a disk to sync
  *   the locks inside journal, packs and index, and that of the reserve
  *
- * Epochs: every change of memory is stamped with `epoch`. A checkpoint takes all that is stamped
- * and raises `epoch`; once committed, `committed` becomes the epoch it took. A thing is dirty while
- * its stamp is above `committed`, so a checkpoint that fails has nothing to undo.
+ * Epochs: every change of memory is stamped with `epoch`. A checkpoint takes everything dirty and
+ * raises `epoch`; once it is committed, `committed` becomes the epoch that it took. A thing is
+ * dirty while its stamp is above `committed`, so a checkpoint that fails has nothing to undo.
  */
 #pragma once
 
@@ -38,15 +38,15 @@ struct ofs_sealer {
 	pthread_t thread;
 	bool runs;
 	pthread_cond_t wake;
-	bool stop; /* the store's `lock` */
-	/* The thread's own. */
-	int64_t pause; /* until the next look */
-	int64_t quiet_since; /* when something was sealed last */
-	int64_t scrub_at; /* when the next frame is to be read back */
-	int64_t dense_at; /* when idle frames are to be looked for, on the boot clock */
+	bool stop; /* guarded by the store's `lock` */
+	/* Used by the thread only. All times are monotonic, unless said otherwise. */
+	int64_t pause; /* how long to wait before the next look for work */
+	int64_t quiet_since; /* when something was last sealed */
+	int64_t scrub_at; /* when to read back the next frame */
+	int64_t dense_at; /* when to look for idle frames, on the boot clock */
 };
 
-/* Kept of a file that was removed; never changes. */
+/* What is kept of a removed file. Never changes. */
 struct ofs_tombstone {
 	uint64_t ino;
 	int64_t removed; /* seconds since 1970 */
@@ -55,12 +55,12 @@ struct ofs_tombstone {
 };
 
 struct ofs_store {
-	/* Set at open, constant afterwards. */
+	/* Set while the store is opened, constant afterwards. */
 	bool read_only;
-	bool follow; /* read_only as well */
+	bool follow; /* implies read_only */
 	char *path; /* of a follower, absolute; else NULL */
 	bool blocks_data;
-	char *index_copy; /* the directory of the copy that `index` is; NULL: it is none */
+	char *index_copy; /* the directory of the copy of the index; NULL: it is no copy */
 	int dirfd;
 	int lockfd;
 	int journal_fd;
@@ -81,86 +81,87 @@ struct ofs_store {
 	void *events_arg;
 	struct ofs_age age;
 
-	pthread_mutex_t cycle;
-	struct ofs_compressor *compressor; /* cycle */
-	uint64_t next_chunk; /* cycle */
-	uint64_t scrubbed; /* the frame that was read back last; cycle */
-	uint64_t densified; /* the frame up to which idle ones were made dense; cycle */
+	pthread_mutex_t cycle; /* guards what follows, up to `uncertain` */
+	struct ofs_compressor *compressor;
+	uint64_t next_chunk;
+	uint64_t scrubbed; /* the frame that was read back last */
+	uint64_t densified; /* the frame up to which idle ones were made dense */
 	/*
-	 * The packs' tail is not the one that the index knows: frames were appended and not
-	 * committed. Until they are cut off nothing is appended, and no pack is removed. cycle.
+	 * Frames were appended to the packs and not committed to the index. Until they are cut off,
+	 * nothing is appended and no pack is removed.
 	 */
 	bool strays;
-	unsigned int pins; /* somebody reads frames that may be dead by now; cycle */
-	bool uncertain; /* a commit to the index failed: a start may find that it did not; cycle */
+	unsigned int pins; /* how many read frames that may be dead by now */
+	bool uncertain; /* a commit failed, but may be in effect at the next start */
 
 	pthread_rwlock_t reclaim;
 
 	struct ofs_reserve reserve;
 	struct ofs_presence presence;
-	_Atomic(const char *) broken; /* why there are only reads from now on; NULL: it is whole */
-	atomic_bool deposed; /* that is why */
+	_Atomic(const char *) broken; /* why nothing is written any more; NULL: it is whole */
+	atomic_bool deposed; /* broken because another host has the store */
 	atomic_bool verifying;
-	struct ofs_away away; /* locks itself */
+	struct ofs_away away; /* has a lock of its own */
 
 	pthread_mutex_t lock;
-	/* All guarded by `lock`. */
+	/* Guarded by `lock`, down to `inodes_loaded`. */
 	struct ofs_map inodes; /* ino -> struct ofs_inode */
-	struct ofs_weight weight; /* of those */
-	struct ofs_tally refs; /* of an ino: how many callers hold */
+	struct ofs_weight weight; /* of `inodes` */
+	struct ofs_tally refs; /* ino -> number of references that callers hold */
 	struct ofs_map regions; /* directory -> struct ofs_region */
-	uint64_t region_moves; /* another number once a directory can be in another region */
+	uint64_t region_moves; /* changes whenever a directory may have moved to another region */
 	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */
-	struct ofs_inode_list drafts; /* inodes whose content changed since it was sealed */
+	struct ofs_inode_list drafts; /* inodes to be sealed or hashed */
 	struct ofs_class_move *moves; /* not yet in the index */
 	size_t nmoves, cap_moves;
 	uint64_t epoch;
 	uint64_t committed;
 	uint64_t next_ino; /* number.h */
-	/* The first number from next_ino on that is used; less: it is to be looked for. */
+	/* The first number from next_ino on that is in use; below next_ino: unknown. */
 	uint64_t ino_ahead;
 	uint64_t next_version;
-	struct ofs_map versions; /* of held inodes that are to be loaded again; of a follower */
-	struct ofs_index_counts counts; /* of all inodes that have a name */
-	struct ofs_map tombstones; /* ino -> struct ofs_tombstone, until it is in the index */
-	struct ofs_map ledger; /* id -> struct ofs_ledger_row, until it is in the index */
-	uint64_t held; /* the sum of `refs` */
+	struct ofs_map versions; /* of a follower: ino -> version, of held inodes to be reloaded */
+	struct ofs_index_counts counts; /* of all inodes with a name, and of tombstones */
+	struct ofs_map tombstones; /* ino -> struct ofs_tombstone, until the index has it */
+	struct ofs_map ledger; /* id -> struct ofs_ledger_row, until the index has it */
+	uint64_t held; /* sum of `refs` */
 	int64_t dirty_since; /* monotonic; 0 while nothing is dirty */
-	struct ofs_damage damage; /* what the recovery has met */
-	atomic_bool journal_damaged; /* a notice of damage is in quarantine/, or `damage` says so */
-	/* Unlinked inodes are kept: a later record may still write to one. A follower does always. */
+	struct ofs_damage damage; /* what recovery has found */
+	atomic_bool journal_damaged; /* quarantine/ has a notice of damage, or `damage` has some */
+	/* Unlinked inodes are kept: a later record may write to one. Always true in a follower. */
 	bool replaying;
-	bool closing; /* nobody else has the store any more */
+	bool closing; /* nobody else uses the store any more */
 
-	uint64_t inodes_asked, inodes_loaded; /* how often; the latter from the index */
+	uint64_t inodes_asked, inodes_loaded; /* how often; loaded: from the index */
 
 	struct ofs_sealer sealer;
 	struct ofs_room room;
-	/* All guarded by `lock`. */
-	atomic_int sync_error; /* of the journal; it stays */
-	struct ofs_u64_list changed; /* inodes whose attributes the kernel is to be told of */
-	struct ofs_u64_list sealed_files; /* to be told of: 2 * inode, and 1 for `again` */
+	/* Guarded by `lock`, except for atomics. */
+	atomic_int sync_error; /* -errno of the last sync of the journal that failed; 0: none has */
+	struct ofs_u64_list changed; /* inodes of whose attributes the kernel is to be told */
+	struct ofs_u64_list sealed_files; /* to be told of: 2 * inode, plus 1 for `again` */
 	void (*news)(void *arg); /* see ofs_store_watch() */
 	void *news_arg;
-	ofs_lsn log_held; /* the log from there on is wanted elsewhere; UINT64_MAX: none of it */
-	uint64_t log_held_max; /* bytes of it that are kept for that alone */
-	_Atomic ofs_lsn log_needed; /* what lies before is kept for that alone */
+	ofs_lsn log_held; /* the log from here on is kept for somebody else; UINT64_MAX: none */
+	uint64_t log_held_max; /* bytes kept for that alone, at most */
+	_Atomic ofs_lsn log_needed; /* the store itself needs the log from here on */
 	int (*_Atomic sync_hook)(void *arg, ofs_lsn lsn); /* read without the lock */
-	void *sync_arg; /* set before it */
+	void *sync_arg; /* set before `sync_hook` */
 	_Atomic uint64_t sealed_bytes, sealed_stored; /* of content; of the frames made of it */
-	_Atomic uint64_t packs_max; /* bytes on this disk; 0: no bound */
+	_Atomic uint64_t packs_max; /* bytes on this disk; 0: unbounded */
 	void (*crowded)(void *arg); /* see ofs_store_bound_packs() */
 	void *crowded_arg;
-	uint64_t changes; /* records logged by this run */
-	uint64_t name_changes; /* of those, what changes where something is or how it is labelled */
+	uint64_t changes; /* records logged or followed in this run */
+	uint64_t name_changes; /* of these, renames, links and changes of attributes */
 	bool unsettled; /* there may be something to repack */
 };
 
 #define OFS_STORE_ON_READ_ONLY "the filesystem of the store has become read-only"
 
 /*
- * `lock` held. -EAGAIN when the inode, or something between it and the root's directories, was used
- * after `used`, or something of `guard` (may be NULL) has changed.
+ * -EAGAIN if the inode, or a directory between it and those in the root of its region, was used
+ * after `used`, or if something of `guard` (may be NULL) has changed; else 0 or -errno. `lock`
+ * held.
  */
 struct ofs_expire_guard;
 int ofs_store_check_unused(struct ofs_store *s, const struct ofs_inode *n, int64_t used,

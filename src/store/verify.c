@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Verification: the index against itself, every frame against the index, every draft, and every
- * file of more than one block against the hash of its whole. `cycle` is held for one frame or file
- * at a time, so that the store goes on living meanwhile.
+ * file of more than one block against the hash of its whole. `cycle` is held for the index and then
+ * for one frame at a time, so that the store can be used meanwhile.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct verification {
 	struct ofs_store *store;
 	const struct ofs_verify *how;
 	struct ofs_verify_counts counts;
-	bool at_rest; /* nobody is served: the index itself may be repaired */
+	bool at_rest; /* nobody uses the store: the index itself may be repaired */
 	struct ofs_sha256 *whole;
 	uint8_t *buf; /* one block */
 };
@@ -42,8 +42,8 @@ static int progress(struct verification *v)
 /* ---- the index */
 
 /*
- * `cycle` held. What was repaired below memory must not be in it any more, where nothing is dirty,
- * and a later checkpoint must not undo it.
+ * Loads memory anew after a repair of the index. Nothing is dirty, so that nothing is lost and no
+ * later checkpoint undoes the repair. `cycle` held.
  */
 static int reload(struct ofs_store *s)
 {
@@ -62,9 +62,9 @@ static int reload(struct ofs_store *s)
 	pthread_mutex_unlock(&s->lock);
 	if (r == 0)
 		r = ofs_store_load_drafts(s);
-	/* Without drafts nobody knows which parts of the journal are needed. */
+	/* Without the drafts nobody knows which parts of the journal are needed. */
 	if (r < 0)
-		ofs_store_break(s, "the index cannot be read any more");
+		ofs_store_break(s, "the index can no longer be read");
 	return r;
 }
 
@@ -79,7 +79,7 @@ static int repair_index(struct verification *v)
 	r = ofs_index_check(s->index, true, v->how->lost_dir, report, v);
 	if (r == 0 && v->counts.repaired > before)
 		r = ofs_index_recount(s->index);
-	/* Frames are repaired even where the index cannot be read in full. */
+	/* Frames are repaired even if the index cannot be read in full. */
 	if (r == -EUCLEAN)
 		ofs_index_rollback(s->index);
 	else
@@ -94,10 +94,7 @@ static int verify_index(struct verification *v)
 	uint64_t before = v->counts.problems;
 	int r;
 
-	/*
-	 * The index is to know of everything, if it can: what is repaired must not be changed
-	 * again.
-	 */
+	/* Commits memory first, if it can: a checkpoint must not change what is repaired. */
 	r = ofs_store_is_dirty(s) && !s->broken ? ofs_store_checkpoint(s, NULL) : 0;
 	if (r < 0 && repair)
 		return r;
@@ -116,7 +113,7 @@ static int verify_index(struct verification *v)
 
 /* ---- the journal */
 
-/* Damage that earlier recoveries noted, and what a read-only one has just found. */
+/* Reports damage that earlier recoveries noted, and what a read-only one has just found. */
 static int verify_journal(struct verification *v)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -147,7 +144,7 @@ static int note_chunk(void *arg, const struct ofs_index_chunk *c)
 	return ofs_u64_list_collect(arg, c->id);
 }
 
-/* Names every file that has a chunk in the frame. */
+/* Reports every file that has a chunk in the frame. */
 static int name_holders(struct verification *v, const struct ofs_index_frame *f, const char *what)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list chunks = { 0 }, files = { 0 };
@@ -162,7 +159,7 @@ static int name_holders(struct verification *v, const struct ofs_index_frame *f,
 	return r;
 }
 
-/* Puts the frame's bytes aside, for whoever wants to try and get more out of them. */
+/* Copies the frame's bytes to quarantine/, for anybody who wants to get more out of them. */
 static int quarantine(struct ofs_store *s, const struct ofs_index_frame *f)
 {
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
@@ -198,7 +195,7 @@ static int rescue_chunk(void *arg, const struct ofs_index_chunk *c)
 	return ofs_packer_add(rs->packer, rs->class, true, c, rs->content + c->off);
 }
 
-/* A frame that was read before it was damaged may still be in the cache, verified. */
+/* Writes a frame anew if the cache still has its content, read before it was damaged. */
 static int rescue_frame(struct ofs_store *s, const struct ofs_index_frame *f)
 {
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
@@ -267,7 +264,7 @@ static int verify_frames(struct verification *v)
 
 /* ---- files */
 
-/* Reads a whole file; `ret_sha` is its hash. -ESTALE: it was written meanwhile. */
+/* Reads and hashes a whole file. -ESTALE: it was written or removed meanwhile. */
 static int read_file(struct verification *v, uint64_t ino, uint64_t size, uint64_t version,
 		     uint8_t ret_sha[OFS_SHA256_SIZE])
 {
@@ -290,7 +287,7 @@ static int read_file(struct verification *v, uint64_t ino, uint64_t size, uint64
 	return r == -ENOENT || r == -ENODATA ? -ESTALE : r;
 }
 
-/* `draft`: damaged frames are known already, only what lies in the journal is news. */
+/* Without `draft`, damaged content is not reported: verify_frames() has done so. */
 static int verify_file(struct verification *v, uint64_t ino, bool draft)
 {
 	struct ofs_store *s = v->store;
@@ -301,7 +298,7 @@ static int verify_file(struct verification *v, uint64_t ino, bool draft)
 
 	if (r == 0)
 		r = ofs_store_get_hash(s, ino, &digest);
-	/* -EUCLEAN: what the index lacks of it has been told already. */
+	/* -EUCLEAN: the check of the index has reported it. */
 	if (r < 0)
 		return r == -ENOENT || r == -EUCLEAN ? 0 : r;
 	r = read_file(v, ino, attr.size, attr.version, sha);
@@ -328,7 +325,7 @@ static int verify_long_files(struct verification *v)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Those with lost content are in memory too, when nothing of them is left to be sealed. */
+/* Files with lost content are in memory as well, even if nothing of them is left to seal. */
 static int verify_drafts(struct verification *v)
 {
 	struct ofs_store *s = v->store;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing content into the journal; making and finding holes; preallocating; copying. */
+/* Writing content into the journal; making and finding holes; preallocation; copying. */
 #include <offloadfs/tree.h>
 
 #include "store/record.h"
@@ -48,7 +48,7 @@ ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size
 	return (ssize_t)done;
 }
 
-/* `lock` held. */
+/* Logs the zeroing of a range, as far as it changes the file; `lock` held. */
 static int zero(struct ofs_store *s, const struct ofs_inode *n, uint64_t off, uint64_t len,
 		bool grow)
 {
@@ -131,17 +131,17 @@ int64_t ofs_store_seek(struct ofs_store *s, uint64_t ino, uint64_t off, int when
  * Copying by reference. Both files then name the same chunks and the same data in the journal:
  *
  *   chunks    A checkpoint takes all of memory at one moment, and the index deletes a chunk only at
- *             the end of a transaction that leaves it without a block. So when the source lets go
- *             of a chunk, the reference of the copy, which is older, is in that transaction or
- *             before.
- *   drafts    A segment of the journal stays while a draft in memory lies in it, whosever it is.
+ *             the end of a transaction that leaves it without a block. So when the source drops a
+ *             chunk, the reference of the copy, which is older, is in that transaction or an
+ *             earlier one.
+ *   drafts    A segment of the journal stays while a draft of any file in memory lies in it.
  *   replay    The record names the place, not the chunks: the source has the same content when the
  *             record is replayed, though more of it may be drafts.
  *
- * Only whole blocks are shared. The last one of a file is whole when the copy ends with it, too.
+ * Only whole blocks are shared. The last block of a file counts as whole if the copy ends with it.
  */
 #define COPY_MAX (UINT64_C(1) << 30) /* in one call */
-#define DATA_MAX (UINT64_C(64) << 20) /* of it as data */
+#define DATA_MAX (UINT64_C(64) << 20) /* of that as data */
 #define PART_MAX (UINT64_C(1) << 20)
 
 static int copy_files(struct ofs_store *s, const struct ofs_record *c, struct ofs_inode **ret_from,
@@ -152,7 +152,7 @@ static int copy_files(struct ofs_store *s, const struct ofs_record *c, struct of
 	return r < 0 ? r : ofs_store_file(s, c->ino, ret_to);
 }
 
-/* How much from here on are whole blocks of both. */
+/* The number of bytes from here on that are whole blocks of both files. */
 static uint64_t share_length(const struct ofs_record *c, const struct ofs_inode *from,
 			     const struct ofs_inode *to)
 {
@@ -163,7 +163,10 @@ static uint64_t share_length(const struct ofs_record *c, const struct ofs_inode 
 	return c->len - c->len % OFS_BLOCK_SIZE;
 }
 
-/* Shares, or makes a hole of, what comes next: returns how much. 0: *ret_data bytes are data. */
+/*
+ * Copies the next part by reference or as a hole, and returns its length. 0: the next *ret_data
+ * bytes are to be copied as data or, if that is 0 as well, the source has ended.
+ */
 static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret_data)
 {
 	struct ofs_inode *from, *to;
@@ -175,7 +178,7 @@ static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret
 	OFS_LOCKED(&s->lock);
 	ofs_store_wait_for_memory(s);
 	r = copy_files(s, c, &from, &to);
-	/* It may have become shorter. */
+	/* The source may have become shorter. */
 	if (r < 0 || c->from_off >= from->row.size)
 		return r;
 	c->len = OFS_MIN(c->len, from->row.size - c->from_off);
@@ -186,7 +189,7 @@ static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret
 		return r < 0 ? r : (ssize_t)rec.len;
 	}
 	stop = ofs_content_map_stretch(&from->content, c->from_off, c->from_off + c->len, &data);
-	/* From the next block on it may be shared. */
+	/* From the next block on, sharing may be possible. */
 	if (c->from_off % OFS_BLOCK_SIZE &&
 	    c->from_off % OFS_BLOCK_SIZE == c->size % OFS_BLOCK_SIZE)
 		stop = OFS_MIN(stop, ofs_align_up(c->from_off, OFS_BLOCK_SIZE));
@@ -196,7 +199,7 @@ static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret
 	return r < 0 || data ? r : (ssize_t)stop;
 }
 
-/* Returns how much it copied; 0 at the end. */
+/* Returns how much it copied; 0: the copy ends here. */
 static ssize_t copy_step(struct ofs_store *s, struct ofs_record *c, uint64_t *as_data, uint8_t *buf)
 {
 	uint64_t data = 0;
@@ -211,7 +214,7 @@ static ssize_t copy_step(struct ofs_store *s, struct ofs_record *c, uint64_t *as
 	return n;
 }
 
-/* 0 when the two ranges may be copied; ends them where the source ends. */
+/* Checks that the ranges may be copied, and ends them where the source ends. */
 static int copy_check(struct ofs_store *s, struct ofs_record *c)
 {
 	struct ofs_inode *from, *to;
@@ -235,7 +238,7 @@ static int copy_check(struct ofs_store *s, struct ofs_record *c)
 ssize_t ofs_store_copy(struct ofs_store *s, uint64_t from, uint64_t from_off, uint64_t to,
 		       uint64_t to_off, uint64_t len)
 {
-	/* The whole of it at first, then what is left. */
+	/* At first the whole copy, then what is left of it. */
 	struct ofs_record c = { .type = OFS_RECORD_COPY,
 				.ino = to,
 				.size = to_off,
