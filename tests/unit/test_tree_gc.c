@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Garbage collection of a tree, under a clock that is set. */
+#include <fcntl.h>
+#include <sys/mman.h>
 
 #include "base/buf.h"
 
@@ -97,6 +99,16 @@ static void use_task(const char *name)
 	snprintf(p, sizeof(p), "tasks/%s", name);
 	cr_assert_eq(set(walk(p), "state", "live"), 0);
 	cr_assert_str_eq(xattr(walk(p), "state"), "live");
+}
+
+static const char *life_of(const char *p)
+{
+	return xattr(walk(p), "lifecycle");
+}
+
+static void expect_life(const char *p, const char *words)
+{
+	cr_assert_not_null(strstr(life_of(p), words), "%s: %s, not %s", p, life_of(p), words);
 }
 
 /* ---- which files go */
@@ -642,6 +654,42 @@ Test(tree_gc, explanations_for_others)
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"), "step_1.json"));
 }
 
+static void expect_collection(const char *tree, const char *state)
+{
+	json_t *json = json_loads(xattr(walk(tree), "gc"), 0, NULL);
+
+	cr_expect_str_eq(json_string_value(json_object_get(json, "state")), state, "%s", tree);
+	json_decref(json);
+}
+
+/* Each tree has a collection of its own, and nobody who asks waits for that of another. */
+Test(tree_gc, requests_take_turns)
+{
+	static const char *const trees[] = { "agents/a", "agents/b", "agents/c" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++)
+		ofs_tree_forget(t, make_dir(trees[i]), 1);
+	make_path("agents/a/cache/shell/x");
+	make_path("agents/b/cache/shell/x");
+	/* For a second, it is tried again and again whether this one can go. */
+	make("agents/a/cache/shell/open");
+	put_text("agents/b/cache/shell/file", "text\n");
+	pass(HOUR);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++)
+		cr_assert_eq(set(walk(trees[i]), "gc", "run"), 0);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++)
+		expect_collection(trees[i], "running");
+	cr_expect_eq(set(walk("agents/b"), "gc", "dry-run"), -EBUSY);
+	cr_expect_str_eq(xattr(walk("agents/b"), "gc.0"), "-");
+	cr_assert_eq(set(walk("agents/c"), "gc", "stop"), 0);
+	expect_collection("agents/c", "stopped");
+	expect_collection("agents/a", "running");
+	cr_expect_eq(number(collected("agents/b"), "removed"), 1);
+	cr_expect_eq(number(collected("agents/a"), "open"), 1);
+	cr_expect_eq(number(collect("agents/c", "run"), "removed"), 0);
+	cr_expect_eq(try_walk("agents/a/cache/shell/open"), 0);
+}
+
 /* ---- room */
 
 static void grant(uint64_t grace_s, uint64_t keep)
@@ -649,16 +697,6 @@ static void grant(uint64_t grace_s, uint64_t keep)
 	tree_options.grace_s = grace_s;
 	tree_options.working_keep = keep;
 	reopen();
-}
-
-static const char *life_of(const char *p)
-{
-	return xattr(walk(p), "lifecycle");
-}
-
-static void expect_life(const char *p, const char *words)
-{
-	cr_assert_not_null(strstr(life_of(p), words), "%s: %s, not %s", p, life_of(p), words);
 }
 
 static void put_large(const char *p)
