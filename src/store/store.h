@@ -145,6 +145,9 @@ uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
 
+/* Returns whether an inode is known to have no name; false if it cannot be read. */
+bool ofs_store_is_nameless(struct ofs_store *s, uint64_t ino);
+
 /*
  * The same for an inode that was found in `dir` (0: unknown). If its parent no longer has a name
  * for it, `dir` becomes its parent, which saves a search through all names.

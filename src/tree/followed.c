@@ -59,10 +59,8 @@ static void entry_changed(struct ofs_tree *t, uint64_t dir, const char *name, ui
 
 static void lost(struct ofs_tree *t, uint64_t dir, const struct ofs_followed *what, uint64_t ino)
 {
-	struct ofs_attr attr;
-
 	ofs_ref_left(t, dir, what->left);
-	if (ofs_store_getattr(t->store, ino, &attr) == -ENOENT || !attr.nlink)
+	if (ofs_store_is_nameless(t->store, ino))
 		ofs_labels_drop(t, ino);
 	ofs_indexer_note(t->indexer, ino);
 }

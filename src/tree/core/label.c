@@ -270,8 +270,6 @@ static void forget_removed(struct ofs_tree *t)
 {
 	struct ofs_labels *labels = t->labels;
 	struct ofs_label *l;
-	struct ofs_attr attr;
-	int r;
 
 	for (int i = 0; i < CHECKED_AT_ONCE; i++) {
 		l = ofs_map_next(&labels->files, &labels->checked);
@@ -279,8 +277,7 @@ static void forget_removed(struct ofs_tree *t)
 			labels->checked = 0;
 			return;
 		}
-		r = ofs_store_getattr(t->store, l->ino, &attr);
-		if (r == -ENOENT || (r == 0 && !attr.nlink))
+		if (ofs_store_is_nameless(t->store, l->ino))
 			forget(labels, ofs_map_remove(&labels->files, l->ino));
 	}
 }
