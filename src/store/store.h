@@ -35,6 +35,7 @@ struct ofs_followed {
 	 */
 	const struct ofs_record *record;
 	uint64_t ino; /* made, named, moved, unlinked or changed; 0: none */
+	uint64_t other; /* what a move has replaced, or exchanged with `ino`; 0: nothing */
 	uint64_t left; /* a held inode whose last name the record has removed; 0: none */
 	/* Without a record: a former name; `name` is NULL if there was none. */
 	uint64_t dir;

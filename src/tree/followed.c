@@ -76,6 +76,7 @@ static void moved(struct ofs_tree *t, const struct ofs_followed *what)
 
 	entry_changed(t, m.newdir, m.newname, what->ino);
 	entry_changed(t, m.dir, m.name, what->ino);
+	forget_attr(t, what->other);
 	ofs_roots_note_move(t, m.dir, m.newdir);
 	if (what->left)
 		lost(t, m.newdir, what, what->left);
