@@ -690,6 +690,56 @@ Test(tree_gc, requests_take_turns)
 	cr_expect_eq(try_walk("agents/a/cache/shell/open"), 0);
 }
 
+/* ---- what cannot be read */
+
+/* Flips a bit of a file of the store where it has these bytes. */
+static void flip(const char *file, const char *bytes)
+{
+	char name[128], *data, *at;
+	struct stat st;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s/%s", path, file);
+	fd = open(name, O_RDWR);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(fstat(fd, &st), 0);
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(data, MAP_FAILED);
+	at = memmem(data, (size_t)st.st_size, bytes + 1, strlen(bytes + 1));
+	cr_assert_not_null(at);
+	at[-1] ^= 1;
+	munmap(data, (size_t)st.st_size);
+	close(fd);
+}
+
+Test(tree_gc, labels_that_cannot_be_read_keep_a_file)
+{
+	static const char end[] = "the end of a title";
+	char title[1000] = "";
+	ofs_node node;
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	/* Long enough for its end to lie in a page without other attributes. */
+	memset(title, '-', sizeof(title) - sizeof(end));
+	strcat(title, end);
+	node = walk("cache/shell/file");
+	cr_assert_eq(set(node, "title", title), 0);
+	cr_assert_eq(set(node, "important", "1"), 0);
+	reopen();
+	pass(HOUR);
+	flip("index.db", end);
+	cr_expect_eq(run(), 0);
+	cr_expect_eq(try_walk("cache/shell/file"), 0);
+	flip("index.db", end);
+	cr_expect_eq(run(), 0);
+	cr_expect_str_eq(xattr(walk("cache/shell/file"), "lifecycle"),
+			 "kept: it is marked important");
+	cr_expect_eq(set(walk("cache/shell/file"), "important", "0"), 0);
+	pass(HOUR);
+	cr_expect_eq(run(), 1);
+}
+
 /* ---- room */
 
 static void grant(uint64_t grace_s, uint64_t keep)
