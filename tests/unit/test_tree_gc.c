@@ -740,6 +740,25 @@ Test(tree_gc, labels_that_cannot_be_read_keep_a_file)
 	cr_expect_eq(run(), 1);
 }
 
+Test(tree_gc, a_step_that_cannot_be_read_is_read_again)
+{
+	static const char pack[] = "packs/00000001.pack", name[] = "cache/shell/file";
+
+	make_path("cache/shell/x");
+	make_path("tasks/t/history/x");
+	put_text(name, "text\n");
+	put_step("tasks/t/history/step_1.json", name);
+	cr_assert_eq(ofs_tree_seal(t), 0);
+	reopen();
+	flip(pack, name);
+	cr_expect_eq(run(), 0);
+	flip(pack, name);
+	pass(3 * DAY);
+	use_task("t");
+	cr_expect_eq(run(), 0);
+	expect_life(name, "step_1.json, which refers to it");
+}
+
 /* ---- room */
 
 static void grant(uint64_t grace_s, uint64_t keep)
