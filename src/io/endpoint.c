@@ -7,15 +7,15 @@
 #include "base/text.h"
 #include "io/http.h"
 
-/* A timeout that is longer is none. */
+/* A longer timeout counts as none. */
 #define TIMEOUT_MAX (10 * 365 * 86400 * OFS_NS_PER_S)
 
 struct ofs_endpoint {
 	struct ofs_endpoint_settings set;
 	struct ofs_http *http;
-	char *path; /* of the base, without a slash at its end */
-	char *origin; /* "https://host:port", for errors: the rest of a URL may hold secrets */
-	int64_t until; /* by ofs_clock_monotonic() */
+	char *path; /* path of the base URL, without trailing slashes */
+	char *origin; /* "https://host:port", for errors, as the rest of a URL may hold secrets */
+	int64_t until; /* deadline by ofs_clock_monotonic() */
 };
 
 char *ofs_endpoint_refusal(const void *body, size_t len)
@@ -82,7 +82,7 @@ static int set_url(struct ofs_endpoint *e, struct ofs_error *err)
 	OFS_CLEANUP(ofs_http_url_finish) struct ofs_http_url url = { 0 };
 	size_t len;
 
-	/* Not shown: who got it wrong may have put the key there. */
+	/* The URL is not shown, since a wrong one may contain the key. */
 	if (ofs_http_url_split(e->set.url, &url) < 0)
 		return ofs_error_set(err, EINVAL,
 				     "the endpoint is not a URL: it must be like https://host/v1");
@@ -160,9 +160,9 @@ void ofs_endpoint_close(struct ofs_endpoint *e)
 	free(e);
 }
 
-/* ---- asking */
+/* ---- requests */
 
-/* Allocated: the base with the name of the call after it; one that has it already is right, too. */
+/* Returns the URL of a call, for the caller to free. The base may already end in `name`. */
 static char *url_of(const struct ofs_endpoint *e, const char *name)
 {
 	size_t len = strlen(e->path), suffix = strlen(name);
