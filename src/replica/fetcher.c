@@ -6,10 +6,11 @@
 #include "base/thread.h"
 #include "replica/lineage.h"
 
-#define TIMEOUT (20 * OFS_NS_PER_S) /* a reader waits for it */
+#define TIMEOUT (20 * OFS_NS_PER_S) /* a reader waits meanwhile */
 #define TRIES 3
-#define KEPT 4 /* connections that nobody uses now */
-#define BROUGHT_MAX (UINT64_C(8) << 20) /* after which the bound of packs is looked at */
+#define KEPT 4 /* idle connections kept */
+/* bytes fetched before packs are checked against their bound */
+#define BROUGHT_MAX (UINT64_C(8) << 20)
 
 struct ofs_fetcher {
 	const struct ofs_remote_access *remote;

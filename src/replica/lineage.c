@@ -52,7 +52,7 @@ int ofs_lineage_put(struct ofs_lineage *l, const char *key, const struct ofs_buf
 
 	if (r != -EEXIST && r != -EINPROGRESS)
 		return r;
-	/* An earlier try may have made it. */
+	/* An earlier attempt may have created it. */
 	r = ofs_bucket_get(l->bucket, key, OFS_REMOTE_OBJECT_MAX, &there, err);
 	if (r < 0)
 		return r == -ENOENT ? ofs_error_set(err, EAGAIN,
@@ -60,7 +60,7 @@ int ofs_lineage_put(struct ofs_lineage *l, const char *key, const struct ofs_buf
 				    : r;
 	if (there.len == bytes->len && memcmp(there.data, bytes->data, bytes->len) == 0)
 		return 0;
-	/* A damaged answer tells nothing. */
+	/* A damaged answer says nothing about what is there. */
 	r = ofs_remote_object_decode(there.data, there.len, &o);
 	return r == -EBADMSG ? ofs_error_set(err, EAGAIN, "%s came damaged", key)
 			     : ofs_error_set(err, EEXIST, "%s is there already", key);
@@ -74,7 +74,7 @@ int ofs_lineage_read(struct ofs_lineage *l, const char *key, struct ofs_error *e
 
 	if (l->cache && ofs_object_cache_get(l->cache, key, &bytes))
 		r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
-	/* It may have come damaged. */
+	/* The cached copy may be damaged, so it is read again. */
 	if (r == -EBADMSG) {
 		r = ofs_bucket_get(l->bucket, key, OFS_REMOTE_OBJECT_MAX, &bytes, err);
 		if (r < 0)
@@ -86,7 +86,7 @@ int ofs_lineage_read(struct ofs_lineage *l, const char *key, struct ofs_error *e
 	return r < 0 ? ofs_error_set(err, -r, "%s is damaged, or not of offloadfs", key) : 0;
 }
 
-/* ---- which store it is */
+/* ---- the store of a remote */
 
 static void print_uuid(const uint8_t uuid[16], char ret[33])
 {
@@ -241,7 +241,7 @@ int ofs_lineage_read_epoch(struct ofs_lineage *l, uint32_t epoch, struct ofs_err
 	return read_link(l, key, err, ret);
 }
 
-/* 1: the epoch has its object; 0: not; or -errno. */
+/* Returns 1 and sets *ret if the object of the epoch exists, 0 if not, or -errno. */
 static int has_epoch(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *err,
 		     struct ofs_link *ret)
 {
@@ -255,7 +255,7 @@ static int has_epoch(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *er
 	return 1;
 }
 
-/* They are dense: the last one is found by doubling, and then by halving. */
+/* Epochs are dense, so the last one is found by doubling, then by halving. */
 int ofs_lineage_newest_epoch(struct ofs_lineage *l, struct ofs_error *err, uint32_t *ret,
 			     struct ofs_link *ret_fence)
 {

@@ -23,7 +23,7 @@ struct job {
 	int dirfd; /* set->into */
 };
 
-/* Allocated: the path of an inode from the root on; NULL: it has no name any more. */
+/* Returns the path of an inode below the root, or NULL if it has no name. The caller frees it. */
 static char *path_of(struct ofs_store *s, uint64_t ino)
 {
 	char *path = NULL;
