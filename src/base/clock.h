@@ -35,8 +35,8 @@ void ofs_clock_set_control(const struct ofs_clock_control *c);
 
 /*
  * Puts the clocks under control of a file that holds the three numbers, little-endian. The file
- * stays mapped, so writing to it changes the clocks of this process; it must not shrink. Returns
- * -EINVAL if the file is too short, or an errno value of open(2) or mmap(2), negated.
+ * stays mapped, so writing to it changes the clocks of this process; it must not shrink. Returns 0,
+ * -EINVAL if the file is too short, or the -errno of open(2) or mmap(2).
  */
 int ofs_clock_control_from_file(const char *path);
 

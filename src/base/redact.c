@@ -233,7 +233,7 @@ static bool may_be_unseen(unsigned char c)
 
 #define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
 
-/* False if no byte of eight may start an invisible sequence. Others may make it true. */
+/* False if no byte of eight may start an invisible sequence. May be true in other cases. */
 static bool word_may_be_unseen(const char *text)
 {
 	uint64_t word;
@@ -271,7 +271,7 @@ static size_t skip_unseen(const char *text, size_t len, size_t at)
 	return at;
 }
 
-/* Advances `place` to just after the byte before `plain`, but not past what follows unseen. */
+/* Advances `place` to just after the byte before `plain`, and not past what is unseen after it. */
 static size_t advance(const char *text, size_t len, struct place *place, size_t plain)
 {
 	for (; place->plain < plain; place->plain++)

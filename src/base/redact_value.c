@@ -143,7 +143,7 @@ bool redact_is_random(const struct redact_look *look, size_t len)
 	if (look->digits > 1)
 		return look->changes * 5 >= look->sampled ||
 		       redact_is_odd(look, len >= REDACT_LONG);
-	/* "V1SecretEnvSource" */
+	/* Names such as "V1SecretEnvSource" are not random. */
 	return (look->digits || len >= REDACT_LONG) &&
 	       (look->changes * 4 >= look->sampled || redact_is_odd(look, false));
 }

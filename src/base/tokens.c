@@ -131,7 +131,7 @@ static const struct byte bytes[KNOWN_BYTES] = {
 /* clang-format on */
 
 struct move {
-	uint8_t piece; /* the next one */
+	uint8_t piece; /* the next piece */
 	uint8_t row; /* its cost */
 	uint8_t keeps; /* all bits set if the piece continues, none if a new one starts */
 };

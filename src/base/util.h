@@ -79,7 +79,7 @@ static inline uint64_t ofs_align_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* Little-endian numbers on disk, at any alignment. */
+/* Access to little-endian numbers on disk, at any alignment. */
 static inline void ofs_put_le16(void *p, uint16_t v)
 {
 	v = htole16(v);

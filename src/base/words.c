@@ -7,7 +7,7 @@
 #include "base/fold.h"
 #include "base/text.h"
 
-#define STEM_MIN 3 /* letters */
+#define STEM_MIN 3 /* letters; shorter words are kept whole */
 #define STEM_MAX 24
 #define KNOWN 2048 /* entries in the cache of stems */
 #define PARTS_MAX 12 /* a name with more parts is random text */

@@ -19,7 +19,7 @@ struct ofs_fetcher {
 	uint64_t local_max;
 	_Atomic uint64_t durable, local, brought;
 	_Atomic uint64_t requests, bytes;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct ofs_bucket *idle[KEPT];
 	size_t nidle;
 };
@@ -89,7 +89,7 @@ static void make_room(void *arg)
 		ofs_fetcher_evict(f);
 }
 
-/* An ofs_object_get_fn. */
+/* Fetches part of an object; an ofs_object_get_fn. */
 static int get_object(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
 		      size_t len)
 {

@@ -47,7 +47,7 @@ struct ofs_follower {
 	bool head; /* the last request found the end of the log */
 	bool lost; /* `at` is no longer a place of the log */
 
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t wake;
 	bool stop;
 	struct ofs_replication_status status;

@@ -31,8 +31,7 @@ enum ofs_link_kind {
 /* An object of the log. */
 struct ofs_link {
 	enum ofs_link_kind kind;
-	/* mount that made it; for a FENCE, that of the next epoch */
-	char writer[OFS_WRITER_SIZE];
+	char writer[OFS_WRITER_SIZE]; /* mount that made it; for a FENCE, that of the next epoch */
 	ofs_lsn from, to;
 	ofs_lsn segment; /* for DATA, first LSN of the segment in which it starts */
 	uint32_t checkpoint; /* BASE: its manifest; DATA: the newest one of its epoch; 0: none */

@@ -26,7 +26,7 @@ struct ofs_object_cache {
 	int64_t timeout;
 	size_t max;
 	atomic_bool over; /* set to end; also cancels requests */
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t wake; /* for threads */
 	pthread_cond_t done; /* an object became READ or FAILED */
 	struct object *objects; /* in the order in which they are expected */

@@ -12,7 +12,7 @@ struct ofs_rebuild_settings {
 };
 
 /*
- * Takes over the store and makes the directory `path`, which is missing or empty, the store. The
+ * Takes over the store and makes the directory `path`, which is missing or empty, a copy of it. The
  * former owner can write no more. No frames are fetched. Returns 0, or -errno with the reason in
  * *err.
  */

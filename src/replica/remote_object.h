@@ -7,8 +7,7 @@
  *        8     4  version of the protocol, 1
  *       12     4  H, length of the header
  *       16     8  B, length of the body as it is stored
- *       24     8  length of the expanded body; if it is B, the body is stored as it is, else with
- *       zstd
+ *       24     8  length of the expanded body; if it is B, the body is stored as is, else with zstd
  *       32     H  header, a JSON object
  *     32+H     B  body
  *        .    32  SHA-256 of everything before

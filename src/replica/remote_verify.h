@@ -6,7 +6,7 @@
 
 struct ofs_remote_verify {
 	const struct ofs_remote_access *remote;
-	/* bytes of content read, and in total */
+	/* Called with the bytes of content read so far and in total. */
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	/* Called for each missing or damaged frame with the object that should have it. */
 	void (*problem)(void *arg, const char *key, const char *what);

@@ -50,7 +50,7 @@ struct ofs_replicator {
 	struct ofs_buf unsettled; /* object of the log whose outcome is unknown, or empty */
 	struct ofs_link unsettled_link;
 
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t wake; /* for the thread */
 	pthread_cond_t done; /* a round has ended */
 	bool stop;

@@ -20,7 +20,7 @@ struct job {
 	struct ofs_store *store;
 	struct ofs_replicator *replicator;
 	struct ofs_u64_list changed;
-	int dirfd; /* set->into */
+	int dirfd; /* open directory set->into */
 };
 
 /* Returns the path of an inode below the root, or NULL if it has no name. The caller frees it. */
