@@ -7,7 +7,8 @@
 
 int ofs_archive_is_possible(struct ofs_error *err)
 {
-	return ofs_error_set(err, ENOSYS, "this build has no libarchive, which archives need");
+	return ofs_error_set(err, ENOSYS,
+			     "this program was built without libarchive, which archives need");
 }
 
 int ofs_archive_create(int fd, struct ofs_error *err, struct ofs_archive **ret)
@@ -138,8 +139,8 @@ int ofs_archive_is_possible(struct ofs_error *err)
 	pthread_once(&once, lib_load);
 	return lib.found ? 0
 			 : ofs_error_set(err, ENOSYS,
-					 "archives need libarchive (libarchive13), which cannot be "
-					 "loaded");
+					 "libarchive cannot be loaded, which archives need; "
+					 "install libarchive13");
 }
 
 struct ofs_archive {
@@ -180,7 +181,7 @@ static int write_failed(struct ofs_archive *a, struct ofs_error *err)
 	int code = lib.archive_errno_(a->lib);
 
 	return ofs_error_set(err, code > 0 ? code : EIO, "cannot write the archive: %s",
-			     why ? why : "libarchive does not say why");
+			     why ? why : "libarchive gives no reason");
 }
 
 int ofs_archive_create(int fd, struct ofs_error *err, struct ofs_archive **ret)
@@ -280,7 +281,7 @@ static int read_failed(struct ofs_archive *a, struct ofs_error *err)
 {
 	const char *why = lib.archive_error_string_(a->lib);
 
-	return ofs_error_set(err, EBADMSG, "the archive cannot be read: %s",
+	return ofs_error_set(err, EBADMSG, "cannot read the archive: %s",
 			     why ? why : "it is damaged");
 }
 

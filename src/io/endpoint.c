@@ -93,17 +93,17 @@ static int set_url(struct ofs_endpoint *e, struct ofs_error *err)
 	if (url.has_user)
 		return ofs_error_set(err, EINVAL,
 				     "the URL of the endpoint %s://%s must not hold a user or a "
-				     "password: give a key",
+				     "password: use a key",
 				     url.scheme, url.host);
 	if (strcmp(url.scheme, "https") != 0 && strcmp(url.scheme, "http") != 0)
 		return ofs_error_set(err, EINVAL,
-				     "an endpoint is asked by https, or http on this machine, not "
-				     "by %s",
+				     "the scheme of an endpoint must be https, or http on this "
+				     "machine, not %s",
 				     url.scheme);
 	if (strcmp(url.scheme, "http") == 0 && !ofs_http_is_loopback(url.host))
 		return ofs_error_set(err, EINVAL,
 				     "the endpoint http://%s is not on this machine, and without "
-				     "TLS all could read the %s on its way: use https://",
+				     "TLS anybody on the way could read the %s: use https://",
 				     url.host, e->set.content);
 	e->origin = ofs_format("%s://%s%s%s", url.scheme, url.host, url.port ? ":" : "",
 			       url.port ? url.port : "");
@@ -123,19 +123,19 @@ int ofs_endpoint_open(const struct ofs_endpoint_settings *s, struct ofs_error *e
 	if (!HAVE_LIBCURL)
 		return ofs_error_set(
 			err, EOPNOTSUPP,
-			"this program was built without libcurl, so no endpoint can be asked; "
-			"%s can",
+			"this program was built without libcurl, so no endpoint can be reached; "
+			"use %s",
 			s->instead);
 	if (!ofs_http_is_possible())
 		return ofs_error_set(err, EOPNOTSUPP,
-				     "libcurl cannot be loaded, so no endpoint can be asked; "
+				     "libcurl cannot be loaded, so no endpoint can be reached; "
 				     "install libcurl4, or use %s",
 				     s->instead);
 	if (s->key && !ofs_http_is_token(s->key))
 		return ofs_error_set(
 			err, EINVAL,
-			"the endpoint's key is empty, or has a blank or another character "
-			"that a key cannot have");
+			"the endpoint's key is empty, or has a blank or another invalid "
+			"character");
 	e = ofs_alloc(sizeof(*e));
 	e->set = *s;
 	e->until = INT64_MAX;
@@ -182,7 +182,7 @@ static int fail_transfer(const struct ofs_endpoint *e, int code, const char *rea
 		return fail_timeout(e, err);
 	if (code == -EFBIG)
 		return ofs_endpoint_fail(e, EFBIG, large, NULL, err);
-	return ofs_endpoint_fail(e, ECONNREFUSED, "cannot be asked", reason, err);
+	return ofs_endpoint_fail(e, ECONNREFUSED, "cannot be reached", reason, err);
 }
 
 static int fail_status(const struct ofs_endpoint *e, const struct ofs_http_answer *answer,

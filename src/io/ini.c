@@ -216,7 +216,7 @@ static int start_named(struct reading *r, const struct ofs_ini_section *section,
 	before = find_line(r, NULL, at);
 	if (before)
 		return ofs_error_set(&r->wrong, EINVAL,
-				     "[%s %s] is there twice, first in line %u: keep one",
+				     "[%s %s] appears twice, first in line %u: keep one",
 				     section->name, ofs_word_show(at).text, before);
 	start.x = r->x = at;
 	add(r, &start);
@@ -267,7 +267,7 @@ static int take_value(struct reading *r, const char *name, const char *text)
 		return ofs_ini_unknown(r->table, r->section, name, &r->wrong);
 	if (key->user_only && r->table->user_file)
 		return ofs_error_set(&r->wrong, EINVAL,
-				     "'%s' is not taken from a store: it belongs into '%s'", name,
+				     "'%s' is not taken from a store: it belongs in '%s'", name,
 				     r->table->user_file);
 	prefix = r->table->sections[r->section].alias;
 	if (r->x && prefix) {

@@ -79,11 +79,11 @@ static int read_escape(struct parser *p, struct ofs_buf *out)
 		return 0;
 	}
 	if (!n || (size_t)(p->end - p->at) < n)
-		return wrong(p, "an escape that TOML does not have");
+		return wrong(p, "an invalid escape");
 	memcpy(digits, p->at, n);
 	append_utf8(out, (uint32_t)strtoul(digits, &end, 16));
 	p->at += n;
-	return end == digits + n ? 0 : wrong(p, "an escape that TOML does not have");
+	return end == digits + n ? 0 : wrong(p, "an invalid escape");
 }
 
 /* Reads a string up to `quote`, one or three quotes. Double quotes allow escapes. */
@@ -117,7 +117,7 @@ static int read_quoted(struct parser *p, const char *quote, struct ofs_buf *out)
 		if (r < 0)
 			return r;
 	}
-	return wrong(p, "a string that does not end");
+	return wrong(p, "an unterminated string");
 }
 
 /* Returns 1 and appends a string, 0 if there is none, or -errno. */
@@ -180,7 +180,7 @@ static int read_value(struct parser *p, int depth)
 		return OFS_MIN(r, 0);
 	if (accept(p, "[")) {
 		if (depth == DEPTH_MAX)
-			return wrong(p, "too many arrays in each other");
+			return wrong(p, "too many nested arrays");
 		for (skip(p, true); !accept(p, "]"); skip(p, true)) {
 			r = read_value(p, depth + 1);
 			if (r < 0)

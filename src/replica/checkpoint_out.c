@@ -310,7 +310,7 @@ static int send_rest(struct snapshot *s, struct pack_object **objects, size_t *n
 
 		r = fill_object(s->out, &s->frames, &i, false, &p);
 		if (r == -ENOENT)
-			r = ofs_error_set(err, EAGAIN, "the disk was full: frames were given back");
+			r = ofs_error_set(err, EAGAIN, "the disk was full, so frames were evicted");
 		if (r == 0 && p.n)
 			r = send_object(s->out, &p, err);
 		if (r < 0 || !p.n)
@@ -483,9 +483,7 @@ static int take_snapshot(struct snapshot *s, struct ofs_error *err)
 					 .arg = s };
 	if (r == 0)
 		r = ofs_store_begin_snapshot(s->out->store, &s->snap);
-	return r < 0 ? ofs_error_set(err, -r, "a copy of the index cannot be made: %s",
-				     strerror(-r))
-		     : 0;
+	return r < 0 ? ofs_error_set(err, -r, "the index cannot be copied: %s", strerror(-r)) : 0;
 }
 
 int ofs_checkpoint_out_make(struct ofs_checkpoint_out *out, struct ofs_checkpoint_request *rq,

@@ -115,7 +115,7 @@ static int get_object(void *arg, const struct ofs_index_object *object, uint64_t
 	if (r == 0)
 		f->bytes += len;
 	else if (r != -ECANCELED)
-		ofs_log(LOG_ERR, "content cannot be had from the remote: %s", err.text);
+		ofs_log(LOG_ERR, "cannot fetch content from the remote: %s", err.text);
 	return r;
 }
 

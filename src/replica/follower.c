@@ -443,7 +443,7 @@ static int prepare(struct ofs_follower *f, struct ofs_error *err)
 	if (r == 0)
 		r = ofs_lineage_read_store(&f->lineage, err);
 	if (r == -ENOENT)
-		return ofs_error_set(err, ENODATA, "no store is replicated to there");
+		return ofs_error_set(err, ENODATA, "the remote has no store");
 	if (r < 0)
 		return r;
 	load_chain(f);

@@ -198,7 +198,7 @@ static int check_gone(struct ofs_lineage *l, const struct key_list *keys, struct
 
 		r = ofs_bucket_get(l->bucket, keys->at[i], OFS_REMOTE_BODY_MAX, &bytes, err);
 		if (r == 0)
-			return ofs_error_set(err, EAGAIN, "%s was removed and is still there",
+			return ofs_error_set(err, EAGAIN, "%s was deleted but is still there",
 					     keys->at[i]);
 	}
 	return r == -ENOENT ? 0 : r;

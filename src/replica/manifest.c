@@ -52,7 +52,7 @@ int ofs_manifest_read(struct ofs_lineage *l, uint32_t epoch, uint32_t n, struct 
 	    number(header, "lsn", INT64_MAX, &lsn) < 0 ||
 	    number(log, "seq", seq, &log_seq) < 0 || number(log, "lsn", lsn, &log_lsn) < 0 ||
 	    number(header, "pages", UINT32_MAX, &m.pages) < 0)
-		return ofs_error_set(err, EBADMSG, "%s has not the form of a checkpoint", m.key);
+		return ofs_error_set(err, EBADMSG, "%s is not a valid checkpoint", m.key);
 	m.at = (struct ofs_log_place){ epoch, (uint32_t)seq, lsn };
 	m.log = (struct ofs_log_place){ epoch, (uint32_t)log_seq, log_lsn };
 	*ret = ofs_steal(m);
@@ -332,5 +332,5 @@ int ofs_manifest_finish_index(const struct ofs_manifest *m, const char *path, ui
 	if (r == 0)
 		r = ofs_index_list_objects(ix, note_highest, ret_durable);
 	ofs_index_close(ix);
-	return r < 0 ? ofs_error_set(err, -r, "the index cannot be made: %s", strerror(-r)) : 0;
+	return r < 0 ? ofs_error_set(err, -r, "the index cannot be built: %s", strerror(-r)) : 0;
 }

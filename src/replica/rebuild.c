@@ -59,7 +59,7 @@ static int walk(struct rebuild *rb, bool keep, struct ofs_log_place *at, struct 
 			return r == -ENOENT ? 0 : r;
 		if (keep && link.kind == OFS_LINK_BASE)
 			return ofs_error_set(err, EBADMSG,
-					     "the log has a gap behind the newest checkpoint");
+					     "the log has a gap after the newest checkpoint");
 		/* The writer of the FENCE may have died before creating the object of its epoch. */
 		if (link.kind == OFS_LINK_FENCE && at->epoch >= rb->epoch)
 			r = ofs_takeover_note_epoch(&rb->lineage, at, &link, err);
@@ -86,7 +86,7 @@ static int fence(struct rebuild *rb, struct ofs_error *err)
 	int r = ofs_lineage_newest_epoch(&rb->lineage, err, &rb->epoch, &began);
 
 	if (r == -ENOENT)
-		return ofs_error_set(err, ENODATA, "nothing was replicated to there yet");
+		return ofs_error_set(err, ENODATA, "the remote has no log yet");
 	if (r == 0)
 		r = ofs_manifest_newest(&rb->lineage, rb->epoch, err, &m);
 	if (r < 0)
@@ -151,7 +151,7 @@ static int make_directory(struct rebuild *rb, const char *path, struct ofs_error
 		r = make_part(rb, "packs", NULL);
 	if (r == 0)
 		r = rb->index_fd = ofs_io_open(rb->dirfd, "index.db", O_RDWR | O_CREAT, 0600);
-	return r < 0 ? ofs_error_set(err, -r, "the store cannot be made: %s", strerror(-r)) : 0;
+	return r < 0 ? ofs_error_set(err, -r, "the store cannot be created: %s", strerror(-r)) : 0;
 }
 
 /*
@@ -234,7 +234,8 @@ static int check_target(const char *path, struct ofs_error *err)
 
 	if (r > 0)
 		return ofs_error_set(err, ENOTEMPTY,
-				     "'%s' is not empty: name a directory that is, or none", path);
+				     "'%s' is not empty: name an empty directory, or a new one",
+				     path);
 	if (r < 0 && r != -ENOENT)
 		return ofs_error_set(err, -r, "'%s': %s", path, strerror(-r));
 	if (is_mountpoint(path))
@@ -260,7 +261,7 @@ int ofs_rebuild(const char *path, const struct ofs_rebuild_settings *set, struct
 		r = ofs_lineage_read_store(&rb.lineage, err);
 	}
 	if (r == -ENOENT)
-		return ofs_error_set(err, ENODATA, "no store is replicated to there");
+		return ofs_error_set(err, ENODATA, "the remote has no store");
 	if (r == 0)
 		r = ofs_s3_probe(ofs_bucket_s3(rb.lineage.bucket), err);
 	if (r == 0)

@@ -159,7 +159,7 @@ static int send_log(struct ofs_replicator *rp, ofs_lsn lsn, struct ofs_error *er
 		r = ofs_store_export_log(rp->store, link.from, lsn, LOG_OBJECT, &link.log, &link.to,
 					 &link.segment);
 		if (r == -ESTALE || r == -EUCLEAN)
-			return ofs_error_set(err, ENODATA, "some of the log is gone");
+			return ofs_error_set(err, ENODATA, "part of the log is gone");
 		if (r < 0)
 			return ofs_error_set(err, -r, "the log cannot be read: %s", strerror(-r));
 		if (link.to == link.from)
@@ -395,7 +395,7 @@ static int do_round(struct ofs_replicator *rp, const struct round *round, struct
 	if (r == 0) {
 		r = ofs_fetcher_evict(rp->fetcher);
 		if (r < 0)
-			ofs_error_set(err, -r, "content cannot be given back: %s", strerror(-r));
+			ofs_error_set(err, -r, "content cannot be evicted: %s", strerror(-r));
 	}
 	if (r == -ESTALE) {
 		ofs_store_depose(rp->store, DEPOSED);

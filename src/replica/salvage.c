@@ -117,8 +117,8 @@ static int salvage_all(struct job *j, ofs_lsn from, struct ofs_error *err)
 
 	if (r < 0)
 		return ofs_error_set(err, -r,
-				     "its log does not reach back to what the remote has: mount it "
-				     "and look for yourself");
+				     "the log does not reach back to what the remote has: mount "
+				     "the store and look for the files");
 	ofs_u64_list_sort_unique(&j->changed);
 	for (size_t i = 0; i < j->changed.n && r == 0; i++)
 		r = salvage_file(j, j->changed.at[i], err);

@@ -89,7 +89,7 @@ static int check_store(struct ofs_lineage *l, const struct ofs_replica_state *st
 
 	if (r == -ENOENT)
 		return st->at.epoch ? ofs_error_set(err, EOPNOTSUPP,
-						    "the remote has lost the store that was there")
+						    "the remote has lost the store that it had")
 				    : ofs_lineage_note_store(l, err);
 	if (r == 0 && memcmp(there.uuid, l->uuid, sizeof(l->uuid)) != 0)
 		return ofs_error_set(err, EOPNOTSUPP,
