@@ -65,7 +65,7 @@ int ofs_error_set(struct ofs_error *err, int code, const char *fmt, ...)
 		va_start(ap, fmt);
 		n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
 		va_end(ap);
-		/* Redaction does not recognise a cut secret, so the last word goes. */
+		/* Redaction does not recognise a cut secret, so the last word is dropped. */
 		while (n >= (int)sizeof(err->text) && len && !strchr(" /'\"", err->text[len - 1]))
 			err->text[--len] = '\0';
 	}

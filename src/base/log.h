@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Writes one-line messages to standard error or, once the daemon is in the background, to syslog.
- */
+/* Writes one-line messages to standard error or, after the daemon left its terminal, to syslog. */
 #pragma once
 
 #include <syslog.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds names in a text: paths, identifiers and numbers, but not words. Also makes names of files.
- */
+/* Finds names in a text (paths, identifiers, numbers, but not words), and makes names of files. */
 #pragma once
 
 #include <stddef.h>

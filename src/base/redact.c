@@ -285,10 +285,7 @@ static void append_plain(struct ofs_buf *out, const char *text, size_t len)
 		ofs_buf_append(out, text + at, 1);
 }
 
-/*
- * Adds the secrets found in `seen` (`text` with or without invisible sequences) by offset in
- * `text`.
- */
+/* Adds the secrets of `seen`, `text` with or without invisible sequences, by offset in `text`. */
 static void find_seen(const char *text, size_t len, const char *seen, size_t seen_len,
 		      struct redact_spans *found)
 {

@@ -406,7 +406,7 @@ static bool find_value(struct ofs_redact_scan *s, size_t at,
 	if (name->sort == REDACT_NAME_HEADER) {
 		v.has_scheme = start > v.start;
 		v.start = start;
-		v.quote = 0; /* the closing quote may come after more than the value */
+		v.quote = 0; /* the value may end before its quote */
 	}
 	if (v.quote) {
 		if (!quoted_end(s->text, s->len, &v))

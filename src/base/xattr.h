@@ -12,7 +12,7 @@
 #define OFS_XATTR_NAME_MAX 255
 #define OFS_XATTR_VALUE_MAX 65536
 #define OFS_XATTR_ROOM 131072 /* names and values of an inode together */
-/* Names of an inode, each with its NUL: listxattr(2) returns 64 KiB, some for computed names. */
+/* Names of an inode with their NULs: the 64 KiB of listxattr(2), less room for computed names. */
 #define OFS_XATTR_NAMES_ROOM 64512
 
 /* An attribute, borrowed from its list. */

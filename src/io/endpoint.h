@@ -23,7 +23,7 @@ struct ofs_endpoint_settings {
 	size_t answer_max; /* largest answer in bytes, a multiple of 1 MiB */
 	const char *content; /* what is sent, as named in errors: "chat" */
 	const char *instead; /* alternative without libcurl, as named in errors: "a command" */
-	/* once true, ends a request in 1 s with -ECONNREFUSED; may be NULL */
+	/* once true, ends a request within 1 s with -ECONNREFUSED; may be NULL */
 	const atomic_bool *cancel;
 };
 
@@ -39,10 +39,10 @@ void ofs_endpoint_close(struct ofs_endpoint *e);
 
 /*
  * Posts `body` (JSON) to the call `name` ("/chat/completions") of the API and sets *ret_answer to
- * the answer. Uses TLS and verifies the server's certificate (by $SSL_CERT_FILE if set), except to
- * this machine itself. Follows no redirects. On failure sets *err and returns -ETIMEDOUT; -EFBIG:
- * the answer is too large; -ECONNREFUSED: the server cannot be reached; -EREMOTEIO: it refuses, for
- * the reason in *ret_answer.
+ * the answer. Uses TLS and verifies the server's certificate (by $SSL_CERT_FILE if set); plain HTTP
+ * is for this machine only. Follows no redirects. On failure sets *err and returns -ETIMEDOUT;
+ * -EFBIG: the answer is too large; -ECONNREFUSED: the server cannot be reached; -EREMOTEIO: it
+ * refuses, for the reason in *ret_answer.
  */
 int ofs_endpoint_post(struct ofs_endpoint *e, const char *name, const struct ofs_buf *body,
 		      struct ofs_error *err, struct ofs_buf *ret_answer);

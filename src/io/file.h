@@ -75,7 +75,7 @@ int ofs_io_next_data(int fd, uint64_t off, uint64_t *ret);
 int ofs_io_is_kept(int fd, uint64_t size);
 
 /*
- * Makes `to` as long as `from` and, from `off` on, equal to it with its holes. Durable on return.
+ * Makes `to` as long as `from` and equal to it from `off` on, including holes; durable on return.
  */
 int ofs_io_copy(int from, int to, uint64_t off);
 
@@ -89,7 +89,7 @@ int ofs_io_rmdir(int dirfd, const char *path);
 int ofs_io_write_file(int dirfd, const char *path, const void *data, size_t len);
 
 /*
- * Appends the whole file to `ret`, which is unchanged on failure; -EFBIG if it exceeds `max` bytes.
+ * Appends the whole file to `ret`, unchanged on failure; -EFBIG if it exceeds `max` bytes; -ENOMEM.
  */
 int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *ret);
 

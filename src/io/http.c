@@ -127,7 +127,7 @@ char *ofs_http_url_with_path(const char *url, const char *path)
 
 /* Total bytes of the headers of an answer. */
 #define HEADERS_MAX ((size_t)256 << 10)
-/* Bytes of a body above which we ask first; libcurl does so for no smaller one. */
+/* Bytes of a body above which the server is asked first; libcurl never asks for smaller ones. */
 #define ASK_FROM ((size_t)1 << 20)
 
 struct ofs_http {

@@ -39,7 +39,7 @@ struct ofs_http_call {
 	int64_t connect_timeout;
 	int64_t timeout; /* limit of the whole request */
 	int64_t stall_timeout; /* limit while nothing is transferred */
-	const atomic_bool *cancel; /* once true, ends the request in 1 s; may be NULL */
+	const atomic_bool *cancel; /* once true, ends the request within 1 s; may be NULL */
 };
 
 /* Zero-initialised and owned by the caller. */

@@ -12,8 +12,8 @@
 struct ofs_ini_section {
 	const char *name;
 	/*
-	 * For sections [NAME X], once for each X: checks X; -EINVAL with the reason in *err. NULL
-	 * for a section [NAME].
+	 * Checks X of sections [NAME X], of which there is one for each X; -EINVAL with the reason
+	 * in *err. NULL for a section [NAME].
 	 */
 	int (*check)(const char *x, struct ofs_error *err);
 	/*

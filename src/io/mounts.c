@@ -12,7 +12,7 @@
 #define MOUNTS_FSTYPE "fuse.offloadfs"
 #define MOUNTS_AGENTS "/agents/"
 
-/* Decodes \ooo, as which mountinfo writes blanks and backslashes. */
+/* Decodes the \ooo that mountinfo writes for blanks and backslashes. */
 static char *mounts_unescape(const char *field)
 {
 	char *text = ofs_strdup(field), *to = text;

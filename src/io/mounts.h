@@ -44,8 +44,8 @@ int ofs_mounts_read_all(const char *mountinfo, struct ofs_mounts *ret);
 void ofs_mounts_finish(struct ofs_mounts *m);
 
 /*
- * Return the mount at `point`, or the one that contains `path`, or NULL. Paths are absolute and
- * without symbolic links.
+ * Return the mount at `point` or around `path`, or NULL. Paths are absolute, without symbolic
+ * links.
  */
 const struct ofs_mount *ofs_mounts_at(const struct ofs_mounts *m, const char *point);
 const struct ofs_mount *ofs_mounts_around(const struct ofs_mounts *m, const char *path);

@@ -358,7 +358,7 @@ static int turn(struct child *c, int wait_ms)
 		{ .fd = c->fd[0], .events = POLLOUT },
 		{ .fd = c->fd[1], .events = POLLIN },
 		{ .fd = c->fd[2], .events = POLLIN },
-		{ .fd = c->ended ? -1 : c->pidfd, .events = POLLIN }, /* told only once */
+		{ .fd = c->ended ? -1 : c->pidfd, .events = POLLIN }, /* one report is enough */
 		{ .fd = c->ended ? -1 : c->signals, .events = POLLIN },
 	};
 	int n, r = 0;

@@ -22,7 +22,7 @@ struct rule {
 /* An allowlist, which is added to its rule, or to all rules, once it is complete. */
 struct allowlist {
 	bool is_open;
-	bool applies; /* its conditions are not combined with those on files or commits */
+	bool applies; /* false if it needs conditions on files or commits, too */
 	bool narrow; /* its regexes are matched against more than the secret */
 	struct ofs_redact_words regexes, stopwords;
 };

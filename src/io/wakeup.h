@@ -34,8 +34,8 @@ int ofs_wakeup_guard(int processor);
 
 /*
  * As ofs_wakeup_guard(), but with the smallest share of the processor (1.5% beside one other
- * thread), so that the kernel does not consider it idle and puts waking threads elsewhere. Returns
- * 0 or -errno.
+ * thread), so that the kernel does not consider the processor idle and wakes threads elsewhere.
+ * Returns 0 or -errno.
  */
 int ofs_wakeup_occupy(int processor);
 

@@ -9,8 +9,7 @@
 #define TIMEOUT (20 * OFS_NS_PER_S) /* a reader waits meanwhile */
 #define TRIES 3
 #define KEPT 4 /* idle connections kept */
-/* bytes fetched before packs are checked against their bound */
-#define BROUGHT_MAX (UINT64_C(8) << 20)
+#define BROUGHT_MAX (UINT64_C(8) << 20) /* bytes fetched before the bound is checked */
 
 struct ofs_fetcher {
 	const struct ofs_remote_access *remote;
