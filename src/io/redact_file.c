@@ -19,18 +19,18 @@ struct rule {
 	unsigned int line;
 };
 
-/* An allowlist is added to its rule, or to all, when it is complete. */
+/* An allowlist, which is added to its rule, or to all rules, once it is complete. */
 struct allowlist {
 	bool is_open;
-	bool applies; /* none of its conditions is about files or commits */
-	bool narrow; /* its regexes are for more than the secret */
+	bool applies; /* false if it needs conditions on files or commits, too */
+	bool narrow; /* its regexes are matched against more than the secret */
 	struct ofs_redact_words regexes, stopwords;
 };
 
 struct load {
 	struct rule *rules;
 	size_t n, cap;
-	struct allowlist one, all; /* of the last rule, and of all rules */
+	struct allowlist one, all; /* for the last rule, and for all rules */
 };
 
 static void move_words(struct ofs_redact_words *from, struct ofs_redact_words *to)
@@ -40,7 +40,7 @@ static void move_words(struct ofs_redact_words *from, struct ofs_redact_words *t
 	ofs_redact_words_finish(from);
 }
 
-/* The last rule has all of its allowlist. */
+/* Adds a complete allowlist to the last rule. */
 static void close_allowlist(struct load *l)
 {
 	struct allowlist *a = &l->one;
@@ -136,7 +136,7 @@ static int take(void *arg, const struct ofs_toml_entry *e, struct ofs_error *err
 	return 0;
 }
 
-/* Rules about files alone, which gitleaks has, too, are none for text. */
+/* Skips gitleaks' rules without a regex: they are about files, not text. */
 static int add_rules(struct load *l, struct ofs_error *err)
 {
 	int r = 0;

@@ -8,7 +8,7 @@ struct ofs_bucket {
 	struct ofs_s3 *s3;
 };
 
-/* A command of the user's; NULL: none. */
+/* Returns a command of the user's, or NULL. */
 static const char *command_of(const char *variable)
 {
 	const char *text = secure_getenv(variable);

@@ -25,12 +25,13 @@ static int decode(const json_t *json, struct ofs_replica_state *ret)
 	int based, deposed;
 
 	if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I}",
-			"location", &location, "writers", &writers, "logged_to", &logged_to, "epoch",
-			&epoch, "seq", &seq, "lsn", &lsn, "checkpoint", &checkpoint, "based", &based, "deposed", &deposed, "durable",
-			&durable) < 0 ||
+			"location", &location, "writers", &writers, "logged_to", &logged_to,
+			"epoch", &epoch, "seq", &seq, "lsn", &lsn, "checkpoint", &checkpoint,
+			"based", &based, "deposed", &deposed, "durable", &durable) < 0 ||
 	    json_array_size(writers) > OFS_WRITERS_MAX)
 		return -EUCLEAN;
-	json_array_foreach (writers, i, w) {
+	json_array_foreach(writers, i, w)
+	{
 		if (json_string_length(w) != OFS_WRITER_SIZE - 1)
 			return -EUCLEAN;
 		memcpy(ret->writers[ret->nwriters++], json_string_value(w), OFS_WRITER_SIZE);
@@ -69,10 +70,10 @@ int ofs_replica_state_save(int dirfd, const struct ofs_replica_state *st)
 	for (size_t i = 0; i < st->nwriters; i++)
 		json_array_append_new(writers, json_string(st->writers[i]));
 	json = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I}", "location",
-			 st->location, "writers", writers, "logged_to", (json_int_t)st->logged_to, "epoch", (json_int_t)st->at.epoch, "seq",
-			 (json_int_t)st->at.seq, "lsn", (json_int_t)st->at.lsn, "checkpoint",
-			 (json_int_t)st->checkpoint, "based", st->based, "deposed", st->deposed, "durable",
-			 (json_int_t)st->durable);
+			 st->location, "writers", writers, "logged_to", (json_int_t)st->logged_to,
+			 "epoch", (json_int_t)st->at.epoch, "seq", (json_int_t)st->at.seq, "lsn",
+			 (json_int_t)st->at.lsn, "checkpoint", (json_int_t)st->checkpoint, "based",
+			 st->based, "deposed", st->deposed, "durable", (json_int_t)st->durable);
 	text = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
 	json_decref(json);
 	if (!text)
@@ -87,7 +88,7 @@ int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st)
 
 	if (st->named)
 		return 0;
-	/* The oldest one has no request under way any more. */
+	/* The oldest mount has no pending requests any more. */
 	if (st->nwriters == OFS_WRITERS_MAX)
 		st->nwriters--;
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))

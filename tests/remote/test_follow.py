@@ -600,7 +600,7 @@ def a_sealed_store_is_followed_with_its_key(case):
 def without_a_store_or_its_remote_there_is_no_mount(case):
     with Remote() as remote:
         f = Follower(remote, case)
-        says(f, "no store is replicated to there")
+        says(f, "the remote has no store")
         bucket = remote.buckets.pop("test")
         says(f, "NoSuchBucket")
         remote.buckets["test"] = bucket

@@ -216,7 +216,7 @@ def refuses(remote, store, saying):
 @test
 def a_restore_needs_an_empty_directory_and_a_store_to_restore(case):
     with Remote() as remote:
-        refuses(remote, case.path("new"), "no store is replicated to there")
+        refuses(remote, case.path("new"), "the remote has no store")
         assert not os.path.exists(case.path("new"))
         with remote.mount(case) as m:
             fill(m)

@@ -252,12 +252,12 @@ Test(context_endpoint, too_large)
 Test(context_endpoint, cut_off_by_the_network)
 {
 	expect_failure(ask_once("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"choices\":"),
-		       ECONNREFUSED, "cannot be asked: ");
+		       ECONNREFUSED, "cannot be reached: ");
 }
 
 Test(context_endpoint, no_http_at_all)
 {
-	expect_failure(ask_once("\x16\x03\x01 hello\r\n\r\n"), ECONNREFUSED, "cannot be asked: ");
+	expect_failure(ask_once("\x16\x03\x01 hello\r\n\r\n"), ECONNREFUSED, "cannot be reached: ");
 }
 
 /* ---- who does not answer */
@@ -278,7 +278,7 @@ Test(context_endpoint, a_server_that_is_not_there)
 {
 	listen_on_any_port();
 	close(server.socket);
-	expect_failure(ask_at(server.url, KEY), ECONNREFUSED, "cannot be asked: ");
+	expect_failure(ask_at(server.url, KEY), ECONNREFUSED, "cannot be reached: ");
 }
 
 Test(context_endpoint, a_server_without_tls_where_there_should_be)
@@ -288,7 +288,7 @@ Test(context_endpoint, a_server_without_tls_where_there_should_be)
 
 	start(answers);
 	snprintf(url, sizeof(url), "https%s", strchr(server.url, ':'));
-	expect_failure(ask_at(url, KEY), ECONNREFUSED, "cannot be asked: ");
+	expect_failure(ask_at(url, KEY), ECONNREFUSED, "cannot be reached: ");
 	stop();
 	cr_expect_not(request_has("Bearer"));
 }
@@ -313,8 +313,8 @@ Test(context_endpoint, urls_that_cannot_be)
 		{ "https://", "like https://host/v1" },
 		{ "https://a b/" KEY, "like https://host/v1" },
 		{ "file:///etc/passwd", "" },
-		{ "ftp://127.0.0.1/", "not by ftp" },
-		{ "gopher://127.0.0.1/", "not by gopher" },
+		{ "ftp://127.0.0.1/", "not ftp" },
+		{ "gopher://127.0.0.1/", "not gopher" },
 		{ "http://example.com/v1", "http://example.com is not on this machine" },
 		{ "http://127.0.0.1.example.com/v1", "not on this machine" },
 		{ "http://localhost.example.com/v1", "not on this machine" },
@@ -355,5 +355,5 @@ Test(context_endpoint, this_machine_has_several_names)
 	stop();
 	/* Nobody is there, but it is tried. */
 	for (size_t i = 0; i < 2; i++)
-		expect_failure(ask_at(others[i], KEY), ECONNREFUSED, "cannot be asked");
+		expect_failure(ask_at(others[i], KEY), ECONNREFUSED, "cannot be reached");
 }

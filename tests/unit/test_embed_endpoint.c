@@ -354,7 +354,7 @@ Test(embed_endpoint, a_server_that_is_not_there)
 	listen_on_any_port();
 	close(server.socket);
 	cr_assert_eq(open_embedder(server.url), 0);
-	expect_failure(embed(texts, 1), ECONNREFUSED, "cannot be asked: ");
+	expect_failure(embed(texts, 1), ECONNREFUSED, "cannot be reached: ");
 }
 
 /* ---- what is not even tried */
@@ -365,10 +365,10 @@ Test(embed_endpoint, settings_that_cannot_be)
 		const char *model, *url, *key, *why;
 	} cases[] = {
 		{ "m", "http://example.com/v1", KEY,
-		  "http://example.com is not on this machine, and without TLS all could read the "
-		  "text on its way: use https://" },
+		  "http://example.com is not on this machine, and without TLS anybody on the way "
+		  "could read the text: use https://" },
 		{ "m", "host", KEY, "like https://host/v1" },
-		{ "m", "ftp://127.0.0.1/", KEY, "not by ftp" },
+		{ "m", "ftp://127.0.0.1/", KEY, "not ftp" },
 		{ "m", "https://" KEY "@127.0.0.1/", KEY, "must not hold a user" },
 		{ "m", "http://127.0.0.1:1", "a b", "the endpoint's key is empty" },
 		{ "a\nb", "http://127.0.0.1:1", KEY, "not a line of UTF-8" },

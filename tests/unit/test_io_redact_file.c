@@ -131,7 +131,7 @@ Test(io_redact_file, what_is_wrong_is_said)
 	expect_error(RULE "regex = 'x'\nentropy = 'high'\n", "line 4: entropy: must be a number");
 	expect_error(RULE "regex = ['x']\nid\n", "line 4: a '=' is expected here");
 	expect_error("x = \"\\q\"\n", "line 1: an escape");
-	expect_error("\nx = 'y\n", "line 2: a string that does not end");
+	expect_error("\nx = 'y\n", "line 2: an unterminated string");
 	expect_error("x = [1\n\n2]\n", "line 3: a ',' or ']'");
 	expect_error("x = {}\n", "line 1: a string, number, boolean or array");
 	expect_error("x = 1 y\n", "line 1: the end of the line");

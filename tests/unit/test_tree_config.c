@@ -241,7 +241,7 @@ Test(tree_config, files_that_are_refused)
 		{ "ttl = 5\n", 1, "'ttl' belongs in [category NAME]" },
 		{ "[category a]\nttl = 5\nttl = 6\n", 3, "'ttl' is set twice, first in line 2" },
 		{ "[category a]\n[category b]\n[category a]\n", 3,
-		  "[category a] is there twice, first in line 1" },
+		  "[category a] appears twice, first in line 1" },
 		{ "ttl_web = 5\n[category web]\nttl = 6\n", 3,
 		  "'ttl_web' is set twice, first in line 1" },
 		{ "seal_delay = \033[2J\n", 1, "seal_delay = '?[2J': must be" },
