@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A search, as a tree answers it: search/QUERY. */
+/* Searches by search/QUERY: the path of the answer, and its lines. */
 #pragma once
 
 #include <jansson.h>
@@ -7,10 +7,10 @@
 #include "base/util.h"
 
 /*
- * Allocated: the path of the answer to a query; `why`: with a line on how each hit came to its
- * place. True: the query is longer than a name may be and was cut.
+ * Sets *ret to the path of the answer to a query, allocated. `why` adds a line for each hit that
+ * explains its rank. Returns true if the query exceeds the length of a name and was cut.
  */
 bool ofs_hits_path(const char *query, bool why, char **ret);
 
-/* A line of the answer, which is cut up, as {"path", "from", "to", "snippet"}. */
+/* Returns a line of the answer as {"path", "from", "to", "snippet"}. Modifies `line`. */
 json_t *ofs_hit_parse(char *line);

@@ -32,7 +32,7 @@ static int mounted_bounds(struct ofs_trail *t, struct ofs_error *err)
 		     : 0;
 }
 
-/* Finds the directory. The store is open just for that, unless it has been mounted since. */
+/* Finds the agent's directory. Closes the store again, unless it has been mounted meanwhile. */
 static int find_agent(struct ofs_trail *t, uint64_t *ret, struct ofs_error *err)
 {
 	struct stat st;
