@@ -55,7 +55,7 @@ static int64_t time_of(const json_t *line, const char *key, int64_t otherwise)
 	return text && ofs_query_time(text, 0, &at) ? at : otherwise;
 }
 
-/* A line of the page, as calls name its parts. */
+/* Turns a line of the page into an object with the member names of calls. */
 static json_t *take_file(struct ofs_call_run *c, const json_t *line)
 {
 	static const char *const same[] = { "path", "title",  "tier",	 "category",
@@ -81,8 +81,8 @@ static json_t *take_file(struct ofs_call_run *c, const json_t *line)
 }
 
 /*
- * Reads a page: its first line, which goes to *ret_head, and the others, of which `take` makes the
- * list. 0; -EAGAIN: the tree is not done with it yet; or -errno.
+ * Reads a page. Sets *ret_head to its first line and *ret to a list of what `take` makes of the
+ * others. -EAGAIN: the tree has not completed the page yet; or another -errno.
  */
 static int take_page(struct ofs_call_run *c, const char *request,
 		     json_t *(*take)(struct ofs_call_run *c, const json_t *line), json_t **ret_head,
