@@ -15,7 +15,7 @@
 
 #define BACKLOG 512
 #define FOLDER_MODE 0700
-#define FIRST_FD 3 /* of those that systemd hands over */
+#define FIRST_FD 3 /* the first descriptor from systemd */
 
 void ofs_listener_finish(struct ofs_listener *l)
 {
@@ -44,7 +44,7 @@ static int make_address(const char *path, struct sockaddr_un *ret, struct ofs_er
 	return 0;
 }
 
-/* Opens the folder of a socket, in which nobody else may put another in its place. */
+/* Opens the folder of a socket. -EPERM: other users could replace the socket in it; or -errno. */
 static int open_folder(const char *path, struct ofs_error *err)
 {
 	OFS_FREE char *folder = ofs_path_parent(path);
@@ -67,7 +67,7 @@ static int open_folder(const char *path, struct ofs_error *err)
 	return ofs_steal_fd(&fd);
 }
 
-/* -EADDRINUSE: somebody listens there. */
+/* Returns 0 if nobody listens there, else -EADDRINUSE. */
 static int check_dead(const struct sockaddr_un *address, struct ofs_error *err)
 {
 	OFS_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -83,7 +83,7 @@ static int check_dead(const struct sockaddr_un *address, struct ofs_error *err)
 			     address->sun_path);
 }
 
-/* The folder is locked, so of two that start the second finds the first. */
+/* Called with the folder locked, so of two servers that start the second finds the first. */
 static int bind_in(const char *path, const struct sockaddr_un *address, struct ofs_error *err,
 		   struct ofs_listener *l)
 {
@@ -195,7 +195,7 @@ static bool read_address(const char *text, union address *ret)
 			 &ret->v4.sin_addr) == 1;
 }
 
-/* The names by which a browser or a program may have come here. */
+/* Sets the address, and the names by which clients may call it. 0 or -errno. */
 static int describe(struct ofs_listener *l, bool remote, struct ofs_error *err)
 {
 	static const char *const local[] = { "localhost", "127.0.0.1", "[::1]" };
@@ -245,7 +245,7 @@ int ofs_listener_tcp(const char *text, bool remote, struct ofs_error *err, struc
 	setsockopt(l.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (a.any.sa_family == AF_INET6)
 		setsockopt(l.fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	/* Before it listens nobody can come. */
+	/* The address is checked before listen(), so that nobody can connect until then. */
 	r = bind(l.fd, &a.any, address_len(&a)) < 0 ? -errno : 0;
 	if (r == 0) {
 		r = describe(&l, remote, err);

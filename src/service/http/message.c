@@ -31,7 +31,7 @@ const char *ofs_http_request_field(const struct ofs_http_request *r, const char 
 	return value;
 }
 
-/* RFC 9110: what names of fields and methods have. */
+/* True for a token of RFC 9110, which names of fields and methods must be. */
 static bool is_token(const char *text)
 {
 	static const char marks[] = "!#$%&'*+-.^_`|~";
@@ -98,7 +98,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Allocated: `len` bytes decoded; NULL: they are malformed. */
+/* Decodes `len` bytes, allocated; NULL if they are malformed. `plus`: '+' is a blank. */
 static char *decode(const char *text, size_t len, bool plus)
 {
 	OFS_FREE char *out = ofs_alloc(len + 1);
@@ -180,7 +180,7 @@ static int parse_query(const char *query, struct ofs_error *err, struct ofs_http
 	return 0;
 }
 
-/* "http://host:port/path", as proxies are asked. */
+/* Takes the host of "http://host:port/path", the form for proxies. Returns the rest of `target`. */
 static const char *parse_host(const char *target, struct ofs_http_target *ret)
 {
 	size_t scheme = strncasecmp(target, "http://", 7) == 0 ? 7 : 0;
@@ -267,7 +267,7 @@ const char *ofs_http_status_word(unsigned int status)
 	return "failed";
 }
 
-/* The first status that has the word of a failed call. */
+/* Returns the first status whose word is that of a failed call. */
 static unsigned int status_of(int r)
 {
 	const char *word = ofs_service_code(r == -EAGAIN ? -EBUSY : r);

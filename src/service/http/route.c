@@ -62,7 +62,7 @@ const struct ofs_http_route ofs_http_routes[] = {
 };
 /* clang-format on */
 
-/* Whether a path is that of a route. */
+/* True if the target has the path of a route. Sets *ret_id to the segment for {id}, or NULL. */
 static bool matches(const char *path, const struct ofs_http_target *target, const char **ret_id)
 {
 	*ret_id = NULL;
@@ -104,7 +104,7 @@ const struct ofs_http_route *ofs_http_route_find(const struct ofs_http_route *ro
 	for (const struct ofs_http_route *r = routes; r->method; r++) {
 		if (!matches(r->path, target, ret_id))
 			continue;
-		/* What a whole path has, the routes of any name need not know of. */
+		/* A path that is in the table literally is not also an {id}. */
 		if (*ret_allowed && *ret_id && strcmp(r->path, "/{id}") == 0)
 			break;
 		if (is_method(r, method)) {

@@ -11,7 +11,7 @@ static void refuse_token(struct ofs_http_reply *ret)
 	ofs_http_reply_field(ret, "WWW-Authenticate", ofs_strdup("Bearer"));
 }
 
-/* What is wrong with the head whatever is asked for. False: the reply is made. */
+/* Checks what does not depend on the route. Returns false with the reply made. */
 static bool check_head(const struct ofs_admission *admission, const struct ofs_http_request *r,
 		       struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
@@ -29,7 +29,7 @@ static bool check_head(const struct ofs_admission *admission, const struct ofs_h
 	return true;
 }
 
-/* Finds the route. Nothing of what there is shows to who has no token. */
+/* Finds the route. Without a token, a client cannot tell which paths exist. */
 static bool find_route(const struct ofs_admission *admission, const struct ofs_http_request *r,
 		       struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
@@ -70,7 +70,7 @@ bool ofs_http_admit(const struct ofs_http_site *site, const struct ofs_admission
 {
 	*x = (struct ofs_http_exchange){ .site = site, .request = request };
 	if (!check_head(admission, request, x, ret)) {
-		/* Where the request ends may not be where it seems to. */
+		/* The end of such a request is uncertain. */
 		ret->close = true;
 		return false;
 	}
