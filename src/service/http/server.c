@@ -147,7 +147,7 @@ static void measure(void *arg, struct ofs_buf *out)
 
 /* ---- starting */
 
-/* True for versions that need strict.h. Later ones refuse bad heads, and store heads differently. */
+/* True for versions that need strict.h. Later ones refuse bad heads, and store them differently. */
 static bool is_lax(void)
 {
 	unsigned int major, minor, patch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can be done to a file: pin, unpin, promote.
+// Actions on a file: pin, unpin and promote.
 "use strict";
 
 const actions = (() => {
@@ -16,7 +16,7 @@ const actions = (() => {
 		}
 	}
 
-	/** Asks where to, and moves it there. */
+	/** Asks for the destination and moves the file there. */
 	function promote(file, done) {
 		const opener = document.activeElement;
 		const tiers = [["long-term", "long-term: kept, can be changed"],
@@ -53,7 +53,7 @@ const actions = (() => {
 		dialog.showModal();
 	}
 
-	/** The buttons for a file; `done` shows it anew. */
+	/** Returns the buttons for a file. `done` is called after an action, to update the view. */
 	function buttons(file, done) {
 		if (server.report) return [];
 		const name = file.title || file.path;

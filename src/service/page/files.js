@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lists of files: all, with filters and in pages, and those that will expire.
+// Lists of files: all files, filtered and in pages, and those that will expire.
 "use strict";
 
 const files = (() => {
@@ -10,7 +10,7 @@ const files = (() => {
 	const SORTS = [["used", "last used"], ["modified", "last changed"], ["size", "size"], ["tokens", "tokens"],
 		["stored", "on disk"], ["expires", "expiry"], ["path", "path"]];
 	const FILTERS = ["path", "tier", "category", "task", "tag"];
-	let trail = []; // the cursors of the pages that were turned, the first one's ""
+	let trail = []; // cursors of the pages visited so far; that of the first page is ""
 
 	function nameCell(page, file) {
 		const name = shown(file.title || format.baseName(file.path));
@@ -97,7 +97,7 @@ const files = (() => {
 		];
 	}
 
-	/** The heading under which a file stands among those that expire. */
+	/** The heading of a file in the list of those that expire. */
 	function horizon(file) {
 		if (file.lifecycle === "important") return "Pinned";
 		if (!file.expires) return "Never";
@@ -127,7 +127,7 @@ const files = (() => {
 		await expiringTable(page),
 	];
 
-	/** For a report: the files that expire first, and those used last. */
+	/** Sections of a report: the files that expire first, and those used last. */
 	async function expiringSection(page) {
 		return section("expiring", "What will expire", await expiringTable(page));
 	}

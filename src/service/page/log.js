@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The log as it comes.
+// The log, live.
 "use strict";
 
 const log = (() => {
 	const {choice, el, shown} = dom;
 	const ROWS_MAX = 500, RETRY_MS = 3000;
-	const RECENT = 50000; // bytes of the log that are shown at once
+	const RECENT = 50000; // bytes of the log that are shown at first
 	const EVENTS = ["offload", "rewrite", "promote", "archive", "demote", "move", "expire", "evict", "repair",
 		"task-end", "task-reopen", "agent-end", "agent-reopen", "agent-remove", "lost"];
 

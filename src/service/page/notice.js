@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the page tells its reader: what was done, and what is wrong and to be done about it.
+// Messages to the reader: what was done; or what is wrong, and how to correct it.
 "use strict";
 
 const notice = (() => {
@@ -7,7 +7,7 @@ const notice = (() => {
 	const SECONDS = 10;
 	let timer = 0;
 
-	/** Says what was done, for a while, with a way to undo it. */
+	/** Reports for a while what was done; `undo`, if given, is offered as a button. */
 	function say(text, undo) {
 		const box = document.getElementById("notice");
 		const close = () => box.replaceChildren();
@@ -43,7 +43,7 @@ const notice = (() => {
 			token, el("button", {}, "Continue"));
 	}
 
-	/** Shows what went wrong until hide(). */
+	/** Shows what went wrong, until hide() is called. */
 	function fail(failure, retry) {
 		const box = document.getElementById("problem");
 		const again = el("button", {type: "button", click: retry}, "Try again");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Search in all that is offloaded: by words, or by a regular expression.
+// Searches all that is offloaded, by words or by a regular expression.
 "use strict";
 
 const search = (() => {
@@ -70,7 +70,7 @@ const search = (() => {
 			try {
 				answer = await (way === "grep" ? byPattern : byWords)(page, q);
 			} catch (e) {
-				// What was asked for is at fault: the form stays, to be mended.
+				// The query is wrong: keep the form, so that it can be corrected.
 				if (e.status !== 400) throw e;
 				answer = el("p", {class: "wrong", role: "alert"}, shown(e.message));
 			}
