@@ -28,12 +28,12 @@ void ofs_access_take(struct ofs_access *a, const struct ofs_target *found);
 /* Selects the tree of the agent with this directory. The tree must be found but not open. */
 void ofs_access_set_agent(struct ofs_access *a, const char *agent);
 
-/* Finds the tree, unless that is done, and sets `target` and `mount`. 0 or -errno. */
+/* On the first call, finds the tree and sets `target` and `mount`. 0 or -errno. */
 int ofs_access_find(struct ofs_access *a, struct ofs_error *err);
 
 /*
- * Opens the tree, unless that is done, and sets `backend`. A missing store is made if `create` is
- * set; otherwise the result is -ENOENT. 0 or -errno.
+ * On the first call, opens the tree and sets `backend`. A missing store is made if `create` is set;
+ * otherwise the result is -ENOENT. 0 or -errno.
  */
 int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err);
 

@@ -10,9 +10,9 @@
 extern const char *const ofs_agent_tops[OFS_AGENT_TOPS];
 
 /*
- * Calls fn(arg, directory) for each agent in the tree at `dir` ("" is the root), followed by the
- * agents within that agent's tree. Stops at the first nonzero result of fn and returns it. Returns
- * 0 or -errno otherwise; a missing directory counts as empty.
+ * Calls fn(arg, directory) for each agent in the tree at `dir` ("" is the root), each followed by
+ * the agents in its own tree. Stops at the first nonzero result of fn and returns it; else returns
+ * 0 or -errno. A missing directory counts as empty.
  */
 int ofs_agents_each(struct ofs_backend *b, const char *dir, int (*fn)(void *arg, const char *dir),
 		    void *arg);

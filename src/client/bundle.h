@@ -14,8 +14,8 @@
 #define OFS_BUNDLE_FORMAT 1
 
 /*
- * True if the path can be exported: it is in the four tiers of a tree or of an agent's tree, or a
- * directory of agents. False for anything virtual.
+ * True if the path can be exported: it lies in cache, tasks, persistent or archive of a tree or of
+ * an agent's tree, or is a directory of agents. False for anything virtual.
  */
 bool ofs_bundle_is_place(const char *path);
 
@@ -36,7 +36,7 @@ struct ofs_export {
 	uint64_t files, directories, links, bytes;
 };
 
-/* Writes the archive to `fd`. The same tree results in the same bytes. 0 or -errno. */
+/* Writes the archive to `fd`. The same tree always gives the same bytes. 0 or -errno. */
 int ofs_export(struct ofs_backend *b, struct ofs_export *e, int fd, struct ofs_error *err);
 
 struct ofs_import {

@@ -85,7 +85,7 @@ static int gather_dir(struct exporting *x, const char *path)
 	return r;
 }
 
-/* Adds `path` and all below it. Skips special files and what vanishes meanwhile. */
+/* Adds `path` and all below it. Skips special files, and files that vanish meanwhile. */
 static int gather(struct exporting *x, const char *path)
 {
 	struct stat st;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An import in progress. The archive is read twice. The first pass checks all of it and plans what
- * to do with each member (bundle_plan.c). The second writes the files under temporary names in the
- * working tier, where the leftovers of an import that died expire. Finally each file is moved to
- * its place (bundle_import.c). A promoted file is moved from the directory of its task or category,
- * as in its promotion, so that the tree records its origin in the usual way.
+ * An import in progress. A first pass over the archive checks all of it and plans what to do with
+ * each member (bundle_plan.c). A second one writes the files under temporary names in the working
+ * tier, where the leftovers of an import that died expire. Then each file is moved to its place,
+ * and a third pass makes the hard links, if any (bundle_import.c). A promoted file is moved from
+ * the directory of its task or category, as in its promotion, so that the tree records its origin.
  */
 #pragma once
 

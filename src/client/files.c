@@ -93,8 +93,8 @@ json_t *ofs_file_describe(struct ofs_backend *b, const struct ofs_file *file)
 }
 
 #define TASKS_DIR "tasks"
-#define TASKS_NAMED 10 /* tasks named in a message at most */
-#define TASKS_NAMED_BYTES 320 /* for their names */
+#define TASKS_NAMED 10 /* maximum number of tasks named in a message */
+#define TASKS_NAMED_BYTES 320 /* maximum length of their names together */
 
 char *ofs_task_path(const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches by search/QUERY: the path of the answer, and its lines. */
+/* Helpers for searches, which a tree answers as search/QUERY. */
 #pragma once
 
 #include <jansson.h>
@@ -7,8 +7,8 @@
 #include "base/util.h"
 
 /*
- * Sets *ret to the path of the answer to a query, allocated. `why` adds a line for each hit that
- * explains its rank. Returns true if the query exceeds the length of a name and was cut.
+ * Sets *ret to the path of the answer to a query, allocated. With `why`, the answer explains the
+ * rank of each hit. Returns true if the query exceeds the length of a name and was cut.
  */
 bool ofs_hits_path(const char *query, bool why, char **ret);
 

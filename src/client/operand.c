@@ -252,7 +252,7 @@ char *ofs_slice_suffix(const char *spec)
 		return NULL;
 	suffix = to = ofs_alloc(strlen(spec) + 2);
 	*to++ = ':';
-	/* An L before a number is dropped: the tree counts in lines without it. */
+	/* An L before a number is dropped, since slices are in lines by default. */
 	for (const char *p = spec; *p; p++) {
 		if (*p != 'L' || !isdigit((unsigned char)p[1]) || (p != spec && p[-1] != '-'))
 			*to++ = *p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds a file that was named by its ref or path, or what the tree remembers of a removed one. */
+/* A file named by its ref or path, or what the tree remembers of it after its removal. */
 #pragma once
 
 #include <jansson.h>

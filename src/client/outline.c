@@ -427,7 +427,7 @@ static const char *skip_indent(const struct shown_line *l, size_t *ret_len)
 	return l->p + indent;
 }
 
-/* Prefers the last lines to error lines if room is short. Returns about the bytes printed. */
+/* Prints lines; the last ones take precedence over errors. Returns about the bytes printed. */
 static size_t print_lines(struct outline *o, size_t max, FILE *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

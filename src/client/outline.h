@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An outline of content, short enough for a prompt: the shape of JSON, lines that report errors,
- * the last lines, and an index of rare names with the line of their first use. Secrets are redacted
- * and control characters harmless; the same bytes always result in the same outline.
+ * the last lines, and an index of rare names with the line of their first use. It has no secrets
+ * and is harmless to a terminal. The same bytes always give the same outline.
  */
 #pragma once
 

@@ -14,7 +14,7 @@
 #include "client/content.h"
 #include "client/deposit.h"
 
-/* Minimum sizes of what may be offloaded: output and results; files that were read. */
+/* Output and results of more bytes may be offloaded; so may larger files that were read. */
 #define OFS_OFFLOAD_BYTES ((uint64_t)4096)
 #define OFS_OFFLOAD_READ_BYTES ((uint64_t)16384)
 

@@ -114,7 +114,7 @@ json_t *ofs_savings_sum(char *text, const char *first, unsigned int by)
 				  "pointers", 0, "read", 0, "saved", 0);
 	char *line, *columns[COLUMNS];
 
-	strsep(&text, "\n"); /* the names */
+	strsep(&text, "\n"); /* the header */
 	while ((line = strsep(&text, "\n"))) {
 		if (!cut(line, columns) || strcmp(columns[OFS_SAVINGS_DAY], first) < 0)
 			continue;

@@ -34,7 +34,7 @@ struct client {
 	struct channel *channel;
 	LIST_ENTRY(client) entry;
 	uint64_t at; /* its position in the log */
-	int64_t alive; /* time of the last sending */
+	int64_t alive; /* when something was last sent */
 	void (*wake)(void *arg); /* NULL: not waiting */
 	void *wake_arg;
 };

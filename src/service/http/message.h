@@ -25,8 +25,9 @@ struct ofs_http_request {
 	bool known; /* the peer, by the credentials of its socket */
 };
 
-/* Returns the value of a field, or NULL if there is none or several; the other counts them. */
+/* Returns the value of a field, or NULL if there is none or several. */
 const char *ofs_http_request_field(const struct ofs_http_request *r, const char *name);
+/* Returns the number of fields of that name. */
 size_t ofs_http_request_count(const struct ofs_http_request *r, const char *name);
 
 /*

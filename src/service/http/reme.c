@@ -22,7 +22,7 @@ struct asking {
 	const char *pattern, *glob;
 	int64_t limit, offset;
 	bool has_limit;
-	bool literal; /* in the manner of the releases: a text instead of a pattern, in a file */
+	bool literal; /* as in the releases: `pattern` is a plain text, and `path` a file */
 	struct ofs_buf out;
 };
 

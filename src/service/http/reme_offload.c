@@ -232,7 +232,7 @@ static void take_files(struct offloading *o, struct ofs_access *access, const js
 	}
 }
 
-/* Has the context engine make the summary, for which ReMe asks a model. */
+/* Summarizes by the context engine, whose settings may name a model. ReMe always asks one. */
 static int compress(struct offloading *o, struct ofs_access *access, const char *folder,
 		    struct ofs_error *err)
 {

@@ -12,7 +12,7 @@
 
 struct ofs_server;
 
-/* Strings and listeners are borrowed until ofs_server_destroy(), which closes the sockets. */
+/* All is borrowed until ofs_server_destroy(), which closes the sockets of the listeners. */
 struct ofs_server_options {
 	struct ofs_service *service;
 	const struct ofs_target_options *target; /* its tree */
