@@ -46,8 +46,8 @@ int ofs_backend_failed(struct ofs_error *err, int r, const char *what, const cha
 {
 	if (r == -ELOOP)
 		return ofs_error_set(err, ELOOP,
-				     "cannot %s '%s': a symbolic link stands in the way, and "
-				     "nothing is stored through one; remove it",
+				     "cannot %s '%s': a symbolic link is in the way, and links are "
+				     "not followed: remove it",
 				     what, path);
 	if (r == -ENOTCONN || r == -ECONNABORTED)
 		return ofs_error_set(err, -r,
@@ -114,8 +114,8 @@ int ofs_backend_enter(struct ofs_backend *b, const char *agent, bool create, str
 
 	if (r == -ENOENT && !create)
 		return ofs_error_set(err, ENOENT,
-				     "there is no agent '%s' here; 'offload agent list' lists "
-				     "those there are, and what stores something makes one",
+				     "there is no agent '%s' here; 'offload agent list' shows the "
+				     "existing ones, and storing something makes a new one",
 				     name);
 	if (r == -ENOENT)
 		r = ofs_backend_mkdirs(b, agent, err);

@@ -148,7 +148,7 @@ static int gather_operand(struct exporting *x, const char *operand)
 	if (!ofs_bundle_is_place(operand))
 		return ofs_error_set(x->err, EINVAL,
 				     "cannot export '%s': only what is in cache, tasks, "
-				     "persistent, archive and agents is memory",
+				     "persistent, archive and agents can be exported",
 				     operand);
 	r = x->b->ops->lstat(x->b, operand, &st);
 	return r < 0 ? export_failed(x, r, operand) : gather(x, operand);

@@ -138,12 +138,12 @@ static int read_manifest(struct ofs_importing *m)
 	}
 	if (!format)
 		return ofs_error_set(m->err, EBADMSG,
-				     "it is not an export: it does not begin with a %s of one",
+				     "it is not an export: its first member is not a valid %s",
 				     OFS_BUNDLE_MANIFEST);
 	if (format != OFS_BUNDLE_FORMAT)
 		return ofs_error_set(m->err, EBADMSG,
 				     "the export has format %" JSON_INTEGER_FORMAT
-				     ", and this program knows %d: use a newer one",
+				     ", but this program supports only %d: use a newer one",
 				     format, OFS_BUNDLE_FORMAT);
 	return 0;
 }
@@ -312,7 +312,7 @@ static int plan_rename(struct ofs_importing *m, struct ofs_planned *p)
 		p->path = ofs_steal(path);
 		return 0;
 	}
-	return ofs_import_refused(m, p->path, "exists, and so do all names like it");
+	return ofs_import_refused(m, p->path, "exists, and so do all numbered names for it");
 }
 
 static int plan_taken(struct ofs_importing *m, struct ofs_planned *p)
@@ -322,7 +322,7 @@ static int plan_taken(struct ofs_importing *m, struct ofs_planned *p)
 	if (p->kind == OFS_MEMBER_DIR ||
 	    (m->i->taken == OFS_IMPORT_REPLACE && m->b->ops->lstat(m->b, p->path, &st) == 0 &&
 	     S_ISDIR(st.st_mode)))
-		return ofs_import_refused(m, p->path, "exists, and is something else");
+		return ofs_import_refused(m, p->path, "exists, but is something else");
 	switch (m->i->taken) {
 	case OFS_IMPORT_SKIP:
 		p->what = OFS_PLAN_SKIP;
@@ -335,8 +335,8 @@ static int plan_taken(struct ofs_importing *m, struct ofs_planned *p)
 	default:
 		return ofs_import_refused(
 			m, p->path,
-			"exists with other content; --skip, --replace or --rename say what "
-			"becomes of such files");
+			"exists with other content; choose --skip, --replace or --rename for "
+			"such files");
 	}
 }
 
@@ -375,8 +375,8 @@ static int plan_content(struct ofs_importing *m, const struct ofs_member *member
 	m->total += member->size;
 	if (m->total / IMPORT_TIMES > m->i->room)
 		return ofs_error_set(m->err, ENOSPC,
-				     "nothing was imported: it unpacks to more than %d times what "
-				     "the disk has room for",
+				     "nothing was imported: it unpacks to more than %d times the "
+				     "free space of the disk",
 				     IMPORT_TIMES);
 	p->sha = ofs_member_attribute(member, "sha256");
 	p->ref = ofs_member_attribute(member, "ref");
@@ -388,7 +388,7 @@ static int plan_content(struct ofs_importing *m, const struct ofs_member *member
 	r = hash_member(m, member, found);
 	if (r == 0 && strcmp(found, p->sha) != 0)
 		r = ofs_import_refused(m, member->path,
-				       "is not what was exported: its sha256 is another");
+				       "is not what was exported: its sha256 does not match");
 	return r;
 }
 
@@ -400,7 +400,7 @@ static int plan_link(struct ofs_importing *m, const struct ofs_member *member,
 
 	if (!first || first->kind != OFS_MEMBER_FILE)
 		return ofs_import_refused(m, member->path,
-					  "is another name of what the archive does not have");
+					  "is another name of a file that is not in the archive");
 	p->sha = ofs_strdup(first->sha);
 	return 0;
 }
@@ -412,9 +412,9 @@ static int plan_member(struct ofs_importing *m, const struct ofs_member *member)
 	int r;
 
 	if (!clean)
-		return ofs_import_refused(m, member->path, "lies outside of what a tree keeps");
+		return ofs_import_refused(m, member->path, "lies outside what a tree stores");
 	if (member->kind == OFS_MEMBER_OTHER)
-		return ofs_import_refused(m, member->path, "is a device or the like");
+		return ofs_import_refused(m, member->path, "is a device or other special file");
 	if (ofs_planned_at(m, clean))
 		return ofs_import_refused(m, member->path, "is there twice");
 	if (m->n == IMPORT_MEMBERS_MAX)
@@ -463,7 +463,7 @@ int ofs_import_plan(struct ofs_importing *m)
 		r = ofs_error_set(
 			m->err, EBADMSG,
 			"nothing was imported: the archive says that it has %llu members, "
-			"and has %zu",
+			"but it has %zu",
 			(unsigned long long)m->members, m->n);
 	return r;
 }

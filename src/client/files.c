@@ -149,7 +149,7 @@ int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, json_t **ret)
 	}
 	if (r < 0) {
 		json_decref(tasks);
-		return tasks_failed(r, "look at", TASKS_DIR, err);
+		return tasks_failed(r, "list", TASKS_DIR, err);
 	}
 	*ret = tasks;
 	return 0;
@@ -192,7 +192,7 @@ int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *er
 		return 0;
 	if (r == 0 || r == -ENOENT || r == -ENAMETOOLONG)
 		return task_unknown(b, name, err);
-	return ofs_error_set(err, -r, "cannot look at the task '%s': %s", name,
+	return ofs_error_set(err, -r, "cannot find the task '%s': %s", name,
 			     ofs_backend_strerror(-r));
 }
 

@@ -48,7 +48,7 @@ int ofs_naming_agent(const char *what, const char *name, struct ofs_error *err, 
 			return ofs_error_set(
 				err, EINVAL,
 				"%s '%s' names no agent: give a name like worker-1, or "
-				"a/b for one of another agent's",
+				"a/b for agent b of agent a",
 				what, name);
 		longer = ofs_format("%s%s" NAMING_AGENTS "%s", path, *path ? "/" : "", part);
 		free(path);

@@ -194,7 +194,7 @@ static int find_source(struct promotion *w, const char *path, mode_t mode)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++) {
 		if (strcmp(w->from, tops[i]) == 0)
 			return ofs_error_set(w->err, EINVAL,
-					     "'%s' is a tree as a whole: name what is in it",
+					     "'%s' as a whole cannot be moved: name what is in it",
 					     tops[i]);
 	}
 	w->category = category_of(w->from, w->is_dir);

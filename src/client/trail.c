@@ -25,8 +25,8 @@ static int mounted_bounds(struct ofs_trail *t, struct ofs_error *err)
 		r = -EPROTO;
 	if (r == -ENODATA || r == -EPROTO)
 		return ofs_error_set(err, -r,
-				     "the daemon of '%s' shows you no log: it is of an "
-				     "older version, or another user's",
+				     "the daemon of '%s' shows you no log: it is an older "
+				     "version, or another user's",
 				     t->access.target.mountpoint);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", ofs_backend_strerror(-r))
 		     : 0;

@@ -180,8 +180,7 @@ int ofs_arguments_check(const json_t *schema, const json_t *args, struct ofs_err
 		if (member && !json_is_null(value) && !is_right(member, value))
 			return wrong(name, member, value, err);
 		if (member && has_nul(member, value))
-			return ofs_error_set(err, EINVAL, "%s has a NUL in it: a text ends there",
-					     name);
+			return ofs_error_set(err, EINVAL, "%s has a NUL in it: remove it", name);
 	}
 	return 0;
 }

@@ -163,10 +163,11 @@ static int read_lines(struct ofs_call_run *c, struct fetch *f)
 		path = ofs_format("%s:%" PRIu64 "-%" PRIu64, f->file.path, f->first, f->last);
 	r = ofs_backend_attribute(c->access->backend, path, "range", &range);
 	if (r == -ENODATA)
-		return ofs_error_set(c->err, EOPNOTSUPP,
-				     "'%s' has no lines to be read by number, or the daemon is "
-				     "older than this tool: mount the tree again",
-				     f->file.id);
+		return ofs_error_set(
+			c->err, EOPNOTSUPP,
+			"'%s' cannot be read by lines, or the daemon is older than this "
+			"tool: mount the tree again",
+			f->file.id);
 	if (r == 0 && sscanf(range, "%" SCNu64 " %" SCNu64, &f->off, &f->len) != 2)
 		r = -EPROTO;
 	f->len = OFS_MIN(f->len, BYTES_MAX);

@@ -40,7 +40,7 @@ static int make_request(struct ofs_call_run *c, char **ret)
 	r = ofs_inventory_parse(NULL, ofs_buf_str(&words), ofs_clock_wall(), c->err, &ignored);
 	if (r == 0 && words.len > OFS_NAME_MAX)
 		r = ofs_error_set(c->err, EINVAL,
-				  "path and filters are too long together: %zu bytes of at most %d",
+				  "path and filters are too long together: %zu bytes, at most %d",
 				  words.len, OFS_NAME_MAX);
 	if (r == 0)
 		*ret = ofs_buf_steal_str(&words);
@@ -120,7 +120,7 @@ static int failed(struct ofs_call_run *c, int r)
 		return ofs_error_set(c->err, EACCES, "only the owner of the store may list it");
 	if (r == -ESTALE)
 		return ofs_error_set(c->err, EINVAL,
-				     "the cursor is of a list that is gone: list again without it");
+				     "the cursor is of an older list: list again without it");
 	if (r == -ENOENT)
 		return ofs_error_set(c->err, ENOENT, "there are no files below '%s'",
 				     ofs_call_text(c, "path") ? ofs_call_text(c, "path") : "");

@@ -116,7 +116,7 @@ static int search_call(struct ofs_call_run *c)
 	if (r < 0)
 		return r;
 	if (ofs_hits_path(query, false, &name))
-		note = json_string("the query is long: only its start was looked for");
+		note = json_string("the query is too long: only its start was used");
 	r = ofs_backend_read_text(c->access->backend, name, &text);
 	if (r == -EACCES)
 		return ofs_error_set(c->err, EACCES, "only the owner of the store may search it");

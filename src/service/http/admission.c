@@ -91,6 +91,6 @@ int ofs_admission_check_origin(const struct ofs_admission *a, const struct ofs_h
 	if (host && (!named || strcasecmp(host, named) != 0))
 		return ofs_error_set(err, EACCES, "Host must be that of the target");
 	if (origins && (!named || !origin || !is_origin(origin, named)))
-		return ofs_error_set(err, EACCES, "pages of other origins are not let in");
+		return ofs_error_set(err, EACCES, "pages of other origins have no access");
 	return 0;
 }

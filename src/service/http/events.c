@@ -378,8 +378,8 @@ void ofs_events_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 	if (!read_beginning(x, &begin) ||
 	    x->target.n_parameters != (ofs_http_target_parameter(&x->target, "after") != NULL)) {
 		ofs_http_reply_error(ret, 400,
-				     "the only parameter is 'after', like Last-Event-ID "
-				     "the id of an event; -N: N bytes before the end");
+				     "the only parameter is 'after': the id of an event, as in "
+				     "Last-Event-ID, or -N for N bytes before the end");
 		return;
 	}
 	r = place(x, &begin, &at, &err);
@@ -388,7 +388,7 @@ void ofs_events_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 		return;
 	}
 	if (!subscribe(x->site->events, ofs_http_agent(x), at, ret)) {
-		ofs_http_reply_error(ret, 503, "too many follow the events already");
+		ofs_http_reply_error(ret, 503, "too many clients follow the events already");
 		ofs_http_reply_field(ret, "Retry-After", ofs_strdup("10"));
 		return;
 	}

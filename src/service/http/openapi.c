@@ -134,19 +134,19 @@ static json_t *responses_of(const struct ofs_http_route *r)
 {
 	json_t *all = json_object();
 
-	add_response(all, r->flags & OFS_ROUTE_CREATED ? "201" : "200", "It is done", answer_of(r));
+	add_response(all, r->flags & OFS_ROUTE_CREATED ? "201" : "200", "Success", answer_of(r));
 	if (r->call)
-		add_error(all, "400", "The request is wrong");
+		add_error(all, "400", "The request is invalid");
 	if (r->flags & OFS_ROUTE_REME)
-		add_response(all, "422", "The body is wrong",
+		add_response(all, "422", "The body is invalid",
 			     content("application/json", json_pack("{s:s}", "type", "object")));
 	if (has_id(r))
 		add_error(all, "404", "There is no such file");
 	if (!(r->flags & OFS_ROUTE_OPEN)) {
 		add_error(all, "401", "The token is missing or wrong");
-		add_error(all, "403", "It comes from elsewhere, or is not allowed");
+		add_error(all, "403", "The origin of the request, or the request, is not allowed");
 	}
-	add_error(all, "default", "The status is that of its code");
+	add_error(all, "default", "Another error, with the status of its code");
 	return all;
 }
 

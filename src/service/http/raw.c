@@ -155,7 +155,7 @@ static int find(struct ofs_access *access, void *arg, struct ofs_error *err)
 	if (r < 0)
 		return r;
 	if (!S_ISREG(file.attr.st_mode))
-		return ofs_error_set(err, EISDIR, "'%s' is no file", f->id);
+		return ofs_error_set(err, EISDIR, "'%s' is not a file", f->id);
 	f->attr = file.attr;
 	if (ofs_backend_attribute(access->backend, file.path, "mime", &mime) == 0)
 		f->is_text = strncmp(mime, "text/", 5) == 0 ||

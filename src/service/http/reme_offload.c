@@ -119,7 +119,7 @@ static int store(struct offloading *o, struct ofs_access *access, const char *fo
 	ofs_spool_wrap(&spool, text, strlen(text));
 	r = ofs_content_scan(&spool, &content);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+		return ofs_error_set(err, -r, "cannot read a result: %s", strerror(-r));
 	r = -EEXIST;
 	/* An earlier file with another text keeps the name, since a pointer may lead to it. */
 	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {

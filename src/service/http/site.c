@@ -40,7 +40,7 @@ static bool find_route(const struct ofs_admission *admission, const struct ofs_h
 	if (!in && !(x->route && x->route->flags & OFS_ROUTE_OPEN)) {
 		refuse_token(ret);
 	} else if (!x->route && allowed) {
-		ofs_http_reply_error(ret, 405, "that path has no such method");
+		ofs_http_reply_error(ret, 405, "this path does not have that method");
 		ofs_http_reply_field(ret, "Allow", ofs_steal(allowed));
 	} else if (!x->route) {
 		ofs_http_reply_error(ret, 404, "there is no such path; /openapi.json lists all");
@@ -57,7 +57,7 @@ static bool check_agent(const struct ofs_http_request *r, struct ofs_http_reply 
 	struct ofs_error err = { "" };
 
 	if (ofs_http_request_count(r, "Offload-Agent") > 1)
-		ofs_error_set(&err, EINVAL, "there may be one Offload-Agent");
+		ofs_error_set(&err, EINVAL, "there may be only one Offload-Agent");
 	else if (!agent || ofs_naming_agent("Offload-Agent", agent, &err, &directory) == 0)
 		return true;
 	ofs_http_reply_error(ret, 400, err.text);

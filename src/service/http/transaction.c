@@ -11,7 +11,7 @@
 #define PACE 16384
 
 static const char too_large[] = "the body is larger than this server takes";
-static const char too_many[] = "too many bodies are on their way; try again";
+static const char too_many[] = "too many bodies are being received; try again";
 
 enum stage {
 	BEGUN, /* the target is known */
@@ -358,8 +358,8 @@ static void late_work(struct ofs_pool_job *job)
 		t->exchange.route->late(&t->exchange, &reply);
 	} else {
 		ofs_http_reply_error(&reply, 503,
-				     "the tree does not answer in time; what was asked for "
-				     "may be done yet");
+				     "the tree does not answer in time; the request may still "
+				     "be carried out");
 		ofs_http_reply_field(&reply, "Retry-After", ofs_strdup("5"));
 	}
 	give(t, &reply);
@@ -379,7 +379,7 @@ static enum MHD_Result work(struct ofs_transaction *t)
 	if (submit(t, run_work, late_work) == 0)
 		return MHD_YES;
 	ofs_mhd.resume_connection(t->connection);
-	ofs_http_reply_error(&t->reply, 503, "too much is going on; try again");
+	ofs_http_reply_error(&t->reply, 503, "too many requests are in progress; try again");
 	ofs_http_reply_field(&t->reply, "Retry-After", ofs_strdup("1"));
 	return MHD_YES; /* the handler is called again, and answers */
 }
@@ -422,7 +422,7 @@ static const char *check_head(struct ofs_transaction *t, const char *method, con
 	    t->request.n_fields == FIELDS_MAX)
 		return "there are too many header fields";
 	if (!is_strict(t, method, version))
-		return "a line of the head ends otherwise than by CR LF, or has a NUL";
+		return "a line of the head does not end with CR LF, or has a NUL";
 	return NULL;
 }
 
@@ -474,7 +474,7 @@ static enum MHD_Result begin(struct ofs_transaction *t, struct MHD_Connection *c
 			    &t->body_max, &t->reply))
 		return refuse(t);
 	if (atomic_load(&t->all->ending))
-		return cut(t, 503, "the server ends");
+		return cut(t, 503, "the server is ending");
 	length = ofs_http_request_field(&t->request, "Content-Length");
 	size = length ? strtoull(length, NULL, 10) : 0;
 	if (size > t->body_max)

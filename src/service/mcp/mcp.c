@@ -224,6 +224,7 @@ void ofs_mcp_refuse_length(size_t max, struct ofs_mcp_answer *ret)
 {
 	OFS_CLEANUP(ofs_mcp_error_finish) struct ofs_mcp_error err = { 0 };
 
-	ofs_mcp_error_set(&err, OFS_MCP_INVALID_REQUEST, "a message has at most %zu bytes", max);
+	ofs_mcp_error_set(&err, OFS_MCP_INVALID_REQUEST, "a message may have at most %zu bytes",
+			  max);
 	write_error(&(struct ofs_mcp_message){ 0 }, &err, ret);
 }

@@ -57,7 +57,7 @@ int ofs_mcp_error_set(struct ofs_mcp_error *e, int code, const char *fmt, ...)
 void ofs_mcp_error_cursor(struct ofs_mcp_error *e)
 {
 	ofs_mcp_error_set(e, OFS_MCP_INVALID_PARAMS,
-			  "\"cursor\" is none that was given out: begin without one");
+			  "\"cursor\" is not one of this server: begin without one");
 }
 
 static int refuse_version(struct ofs_mcp_error *err, const char *version)
@@ -105,7 +105,8 @@ static int parse(const char *text, size_t len, struct ofs_mcp_error *err, json_t
 
 	if (ofs_json_is_deep(text, len))
 		return ofs_mcp_error_set(err, OFS_MCP_PARSE_ERROR,
-					 "the message is nested more than %d deep", OFS_JSON_DEPTH);
+					 "the message has more than %d levels of nesting",
+					 OFS_JSON_DEPTH);
 	*ret = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
 			  &why);
 	if (*ret)
@@ -121,10 +122,11 @@ static int take_members(struct ofs_mcp_error *err, struct ofs_mcp_message *m)
 
 	if (json_is_array(m->json))
 		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST,
-					 "batches are not in this protocol: send each message by "
+					 "this protocol has no batches: send each message by "
 					 "itself");
 	if (!json_is_object(m->json))
-		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST, "a message is an object");
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST,
+					 "a message must be an object");
 	if (json_is_string(id) || json_is_integer(id))
 		m->id = id;
 	if (!rpc || strcmp(rpc, "2.0") != 0)

@@ -201,7 +201,7 @@ static void start_job(struct session *s, struct ofs_mcp_message *message, size_t
 	pthread_mutex_unlock(&s->lock);
 	if (ofs_pool_submit(s->pool, &j->base, ofs_mcp_patience()) == 0)
 		return;
-	decline_job(j, "too many requests are under way: try again when one is answered");
+	decline_job(j, "too many requests are in progress: try again when one is answered");
 	end_job(&j->base);
 }
 

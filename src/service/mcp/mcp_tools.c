@@ -166,7 +166,7 @@ static const struct ofs_call *find_tool(struct ofs_mcp_request *q)
 		ofs_mcp_error_set(q->err, OFS_MCP_INVALID_PARAMS, "\"name\" must be a string");
 	else
 		ofs_mcp_error_set(q->err, OFS_MCP_INVALID_PARAMS,
-				  "there is no tool '%.128s': tools/list has them", name);
+				  "there is no tool '%.128s': tools/list shows them", name);
 	return NULL;
 }
 
