@@ -46,7 +46,7 @@ const actions = (() => {
 				el("p", {}, shown(file.title || file.path)),
 				choice("promote-tier", "Tier", tiers, tier, (value) => (tier = value)),
 				field("promote-category", "Category", file.category),
-				field("promote-tags", "More tags, with commas between"),
+				field("promote-tags", "More tags, separated by commas"),
 				el("p", {class: "row"}, el("button", {class: "main"}, "Promote"),
 					el("button", {type: "button", click: () => dialog.close()}, "Cancel"))));
 		document.body.append(dialog);

@@ -211,9 +211,9 @@ const content = (() => {
 		input.select();
 		try {
 			await navigator.clipboard.writeText(input.value);
-			notice.say("Copied. An agent reads it with cat or as any file.");
+			notice.say("Copied. An agent can read it with cat, like any file.");
 		} catch {
-			notice.say("The browser does not let this page copy: the path is selected, copy it from there.");
+			notice.say("The browser does not let this page copy. The path is selected: copy it from there.");
 		}
 	}
 
@@ -235,7 +235,7 @@ const content = (() => {
 
 	function contentOf(page, id, info, slice) {
 		const pieces = (begin, what) => passageView(page, id, begin, what);
-		if (info.size === 0) return remark("It is empty.");
+		if (info.size === 0) return remark("The file is empty.");
 		if (slice?.bytes) {
 			const [first, last] = slice.bytes;
 			return pieces({byte_offset: first, byte_len: last - first + 1}, "Content");

@@ -92,7 +92,7 @@ const files = (() => {
 			el("p", {class: "dim", id: "totals"}, totals(answer.total)),
 			table.make("Files", pick(page, "name", "tier", "category", "task", "size", "lines", "tokens", "stored",
 				"used", "expires", "does"), answer.files,
-				{empty: FILTERS.some((f) => query[f]) ? "No file is like that." : "Nothing is stored yet."}),
+				{empty: FILTERS.some((f) => query[f]) ? "No file matches." : "Nothing is stored yet."}),
 			pager(page, cursor, answer.next_cursor),
 		];
 	}
@@ -102,7 +102,7 @@ const files = (() => {
 		if (file.lifecycle === "important") return "Pinned";
 		if (!file.expires) return "Never";
 		const s = format.seconds(file.expires);
-		if (s < 0) return "Evictable: goes when room is needed, or its grace is over";
+		if (s < 0) return "Evictable: removed when room is needed, or when its grace is over";
 		if (s < format.HOUR) return "Within an hour";
 		if (s < format.DAY) return "Within a day";
 		return s < 7 * format.DAY ? "Within a week" : "Later";
@@ -113,11 +113,11 @@ const files = (() => {
 		const query = {tier: "working", sort: "expires", limit: PAGE, cursor};
 		const answer = await server.list(query, page.signal);
 		return [
-			remark(`Working tier: ${totals(answer.total)}. What has expired stays while there is room.`,
+			remark(`Working tier: ${totals(answer.total)}. Expired files stay while there is room.`,
 				!server.report && " Pin keeps a file where it is; Promote moves it to where nothing expires."),
 			table.make("Files of the working tier, the first to expire first",
 				pick(page, "name", "category", "task", "size", "used", "expires", ...(server.report ? [] : ["does"])),
-				answer.files, {groupOf: horizon, empty: "Nothing is in the working tier, so nothing expires."}),
+				answer.files, {groupOf: horizon, empty: "The working tier is empty, so nothing expires."}),
 			!server.report && pager(page, cursor ?? "", answer.next_cursor),
 		];
 	}

@@ -42,7 +42,7 @@ const log = (() => {
 		}});
 
 		function tell(problem) {
-			pause.textContent = paused ? "Go on" : "Pause";
+			pause.textContent = paused ? "Resume" : "Pause";
 			state.textContent = problem ?? (paused ? `Paused; ${format.count(waiting.length)} new.` : "Live.");
 		}
 
@@ -85,7 +85,7 @@ const log = (() => {
 				choice("event", "Only", [["", "all events"], ...EVENTS.map((e) => [e, e])], only,
 					(value) => page.set({event: value}))),
 			el("div", {class: "scroll", role: "log", "aria-live": "off", tabindex: "0",
-				"aria-label": "What happens in the tree, the newest first"},
+				"aria-label": "What happens in the tree, newest first"},
 				el("table", {class: "log"},
 					el("thead", {}, el("tr", {}, ["Time", "Event", "File"].map((t) => el("th", {scope: "col"}, t)),
 						el("th", {scope: "col", class: "optional"}, "Task"), el("th", {scope: "col", class: "number"}, "Size"))),

@@ -100,7 +100,7 @@ const savings = (() => {
 				number("Saved", "saved"),
 			], groups.slice(0, ROWS_MAX), {
 				foot: {total: true, ...sum(rows)},
-				empty: "Nothing was offloaded in this time. Agents do that by hooks (offload hook install), "
+				empty: "Nothing was offloaded in this period. Agents offload by hooks (offload hook install) "
 					+ "and by offload run.",
 			}),
 			groups.length > ROWS_MAX && remark(`The ${ROWS_MAX} largest of ${format.count(groups.length)}.`));

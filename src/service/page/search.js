@@ -65,7 +65,7 @@ const search = (() => {
 	async function view(page) {
 		const q = page.query.get("q")?.trim();
 		const way = page.query.get("way") === "grep" ? "grep" : "words";
-		let answer = remark("Ask as you would ask a person; quotes, +word, -word and begin* are exact.");
+		let answer = remark("Ask as you would ask a person; quotes, +word, -word and begin* match exactly.");
 		if (q) {
 			try {
 				answer = await (way === "grep" ? byPattern : byWords)(page, q);

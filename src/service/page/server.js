@@ -64,7 +64,7 @@ const server = (() => {
 			return await response.json();
 		} catch (e) {
 			if (e.name === "AbortError") throw e;
-			throw new Failure(0, "The server's answer broke off.");
+			throw new Failure(0, "The answer of the server was cut off.");
 		}
 	}
 
