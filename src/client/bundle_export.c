@@ -14,7 +14,7 @@
 #define PREFIX "user.offload."
 #define EXPORT_BLOCK ((int64_t)256 << 10)
 #define EXPORT_PIECE ((size_t)256 << 10)
-/* What is not longer is read once; longer content is hashed first, unless its hash is known. */
+/* A longer file is read twice, first to hash it, unless its hash is known. */
 #define EXPORT_WHOLE ((uint64_t)4 << 20)
 #define EXPORT_NAMES ((size_t)64 << 10)
 
@@ -33,7 +33,7 @@ bool ofs_bundle_is_place(const char *path)
 		if (strncmp(path, tops[i], len) == 0 && (path[len] == '/' || !path[len]))
 			return true;
 	}
-	/* The directories in which agents have their trees. */
+	/* The directory of all agents, or that of one. */
 	return strcmp(path, "agents") == 0 ||
 	       (strncmp(path, "agents/", 7) == 0 && path[7] && !strchr(path + 7, '/'));
 }
@@ -43,9 +43,9 @@ struct exporting {
 	struct ofs_export *e;
 	struct ofs_error *err;
 	struct ofs_archive *archive;
-	struct ofs_files found; /* of any kind, by their paths */
+	struct ofs_files found; /* of any kind, sorted by path */
 	uint64_t total, done; /* bytes */
-	json_t *first_names; /* inode -> the path of a file of several names */
+	json_t *first_names; /* inode of a file with several names -> its first path */
 	char *piece;
 };
 
@@ -70,7 +70,7 @@ static int export_failed(struct exporting *x, int r, const char *path)
 	return ofs_backend_failed(x->err, r, "export", path);
 }
 
-/* ---- what there is */
+/* ---- gathering */
 
 static int gather(struct exporting *x, const char *path);
 
@@ -85,7 +85,7 @@ static int gather_dir(struct exporting *x, const char *path)
 	return r;
 }
 
-/* Adds what is at `path` and below it. What goes meanwhile is left out; so is what no tar holds. */
+/* Adds `path` and all below it. Skips special files, and files that vanish meanwhile. */
 static int gather(struct exporting *x, const char *path)
 {
 	struct stat st;
@@ -103,7 +103,7 @@ static int gather(struct exporting *x, const char *path)
 	return r == -ENOENT ? 0 : r < 0 && !x->err->text[0] ? export_failed(x, r, path) : r;
 }
 
-/* A file that was promoted out of the task: `name` is REF-NAME. */
+/* Adds a file that was promoted out of the task. `name` is REF-NAME. */
 static int add_promoted(void *arg, const char *name)
 {
 	struct exporting *x = arg;
@@ -148,7 +148,7 @@ static int gather_operand(struct exporting *x, const char *operand)
 	if (!ofs_bundle_is_place(operand))
 		return ofs_error_set(x->err, EINVAL,
 				     "cannot export '%s': only what is in cache, tasks, "
-				     "persistent, archive and agents is memory",
+				     "persistent, archive and agents can be exported",
 				     operand);
 	r = x->b->ops->lstat(x->b, operand, &st);
 	return r < 0 ? export_failed(x, r, operand) : gather(x, operand);
@@ -159,7 +159,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct ofs_file *)a)->path, ((const struct ofs_file *)b)->path);
 }
 
-/* Sorted, so that a directory comes before what is in it; each once. */
+/* Sorts the files, so that a directory comes before its contents, and drops duplicates. */
 static void put_in_order(struct exporting *x)
 {
 	struct ofs_files *f = &x->found;
@@ -190,7 +190,7 @@ static int gather_all(struct exporting *x)
 
 /* ---- attributes */
 
-/* The category that a file's place alone gives it; *ret_dir: borrowed from `path` or `origin`. */
+/* Sets *ret to the category that follows from a file's place, borrowed from `path` or `origin`. */
 static void category_of_place(const char *path, const char *origin, const char **ret,
 			      size_t *ret_len)
 {
@@ -223,7 +223,7 @@ static int add_attribute(struct exporting *x, const char *path, const char *name
 	return 0;
 }
 
-/* A label that only differs from what the place says is one. */
+/* Adds the category if it was set as a label, which is so if it differs from that of the place. */
 static int add_category(struct exporting *x, const char *path, struct ofs_buf *list)
 {
 	OFS_FREE char *category = NULL, *origin = NULL;
@@ -256,7 +256,7 @@ static int add_attributes(struct exporting *x, const struct ofs_file *f, struct 
 
 		for (size_t i = 0; !wanted && i < OFS_ARRAY_SIZE(kept); i++)
 			wanted = strcmp(p + strlen(PREFIX), kept[i]) == 0;
-		/* What is kept never expires, whatever it says. */
+		/* Files in persistent/ and archive/ never expire, whatever their ttl says. */
 		if (strcmp(p, PREFIX "ttl") == 0 && !working)
 			wanted = false;
 		if (wanted)
@@ -273,8 +273,8 @@ static int64_t mtime_of(const struct stat *st)
 }
 
 /*
- * Reads `size` bytes of an open file; with `write` they go into the archive. Holes are not asked
- * for. -ESTALE: there are fewer.
+ * Hashes `size` bytes of an open file, and adds them to the archive if `write` is set. Takes holes
+ * as zeros without reading them. -ESTALE: the file is shorter; or another -errno.
  */
 static int pass(struct exporting *x, ofs_handle h, const struct ofs_stretch *data, size_t ndata,
 		uint64_t size, bool write, char ret_sha[65])
@@ -344,8 +344,9 @@ int ofs_bundle_hash(struct ofs_backend *b, const char *path, char ret[65])
 }
 
 /*
- * Where the file has data; none: all of it, or nobody knows. In whole blocks, as the tree tells it
- * of sealed files, so that an archive does not depend on what is sealed.
+ * Returns the stretches of a file that have data, allocated; none if it has no holes or they are
+ * unknown. Rounds to whole blocks, as the tree does for sealed files, so that the archive does not
+ * depend on what is sealed.
  */
 static struct ofs_stretch *map_data(struct exporting *x, ofs_handle h, uint64_t size, size_t *ret_n)
 {
@@ -358,7 +359,7 @@ static struct ofs_stretch *map_data(struct exporting *x, ofs_handle h, uint64_t 
 
 		if (from < 0 && from != -ENXIO)
 			break;
-		/* An empty one at the end: all before it is a hole. */
+		/* No data follows: an empty stretch at the end marks the hole before it. */
 		to = from < 0 ? (int64_t)size : x->b->ops->seek(x->b, h, (uint64_t)from, SEEK_HOLE);
 		from = from < 0 ? to : from - from % EXPORT_BLOCK;
 		if (to < from || (uint64_t)to > size)
@@ -384,7 +385,7 @@ static int put_short(struct exporting *x, struct ofs_member *m, ofs_handle h)
 	uint8_t sha[OFS_SHA256_SIZE];
 	char hex[65];
 	size_t len;
-	/* It may have grown since. */
+	/* The file may have grown since it was listed. */
 	int r = ofs_backend_read_all(x->b, h, 4 * EXPORT_WHOLE, &text, &len);
 
 	if (r < 0)
@@ -452,7 +453,7 @@ static int put_link(struct exporting *x, struct ofs_member *m)
 	return ofs_archive_put(x->archive, m, NULL, 0, x->err);
 }
 
-/* The name under which a file of several is in the archive already; NULL: it was not. */
+/* Returns the name under which a hard-linked file was archived before, or NULL for its first. */
 static const char *first_name(struct exporting *x, const struct ofs_file *f)
 {
 	char key[32];
@@ -493,7 +494,6 @@ static int put_member(struct exporting *x, const struct ofs_file *f)
 		r = put_file(x, &m);
 	}
 	ofs_buf_finish(&m.xattrs);
-	/* Gone since it was listed: as if it had not been. */
 	return r < 0 && !x->err->text[0] ? export_failed(x, r, f->path) : r;
 }
 
@@ -512,7 +512,7 @@ static int put_manifest(struct exporting *x)
 
 		files++;
 		x->total += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
-		/* The time of the newest file: that of the export would make each another. */
+		/* The time of the newest file: with the current time no two exports would match. */
 		if (S_ISREG(st->st_mode))
 			m.mtime = OFS_MAX(m.mtime, mtime_of(st));
 	}

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/text_form.h"
 
-/* Cuts what is more than a name may have, at a blank. */
+/* Cuts a name that is too long at a blank. Returns true if it did. */
 static bool cut(char *name)
 {
 	size_t len = OFS_NAME_MAX;
@@ -18,7 +18,7 @@ static bool cut(char *name)
 		return false;
 	while (len && name[len] != ' ')
 		len--;
-	/* One long word: not within a character, nor within "%2F". */
+	/* A single long word is cut between two characters. */
 	if (!len)
 		for (len = OFS_NAME_MAX - 3; ((unsigned char)name[len] & 0xc0) == 0x80;)
 			len--;
@@ -39,7 +39,7 @@ bool ofs_hits_path(const char *query, bool why, char **ret)
 	return is_cut;
 }
 
-/* Reads ":12" or ":10-20" at the end of `path`, and cuts it off. */
+/* Removes ":12" or ":10-20" from the end of `path`. Both results are 0 if there is none. */
 static void take_lines(char *path, uint64_t *ret_from, uint64_t *ret_to)
 {
 	char *colon = strrchr(path, ':'), *end;
@@ -61,7 +61,7 @@ static json_t *number(uint64_t n)
 	return n ? json_integer((json_int_t)n) : json_null();
 }
 
-/* No path that is written has ": " in it. */
+/* The first ": " ends the path: none is in the paths of an answer. */
 json_t *ofs_hit_parse(char *line)
 {
 	char *snippet = strstr(line, ": ");

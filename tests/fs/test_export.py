@@ -367,7 +367,7 @@ def nothing_of_a_hostile_archive_comes_in(case):
         ([member("cache/pipe", type=tarfile.FIFOTYPE)], "a device"),
         ([member("cache/h", type=tarfile.LNKTYPE, linkname="../../etc/passwd")], "another name"),
         ([member("cache/h", type=tarfile.LNKTYPE, linkname="cache/none")], "another name"),
-        ([member("cache/web/x", b"x", {"sha256": "0" * 64})], "its sha256 is another"),
+        ([member("cache/web/x", b"x", {"sha256": "0" * 64})], "its sha256 does not match"),
         ([member("cache/web/x", b"x", {"sha256": "0"})], "no sha256"),
         ([member("cache/web/x", b"x", {"ref": "no ref!"})], "a malformed ref"),
         ([member("cache/web/x", b"x", {"ttl": "soon"})], "user.offload.ttl"),

@@ -113,7 +113,7 @@ def content_is_exact_and_has_ranges(case):
         same(s.request("GET", at).body, b"other")
         m.make("cache/web/empty", b"")
         assert s.request("GET", f"/v1/memories/{quoted('cache/web/empty')}/content").body == b""
-        s.refuses("GET", "/v1/memories/cache%2Fweb/content", saying="no file")
+        s.refuses("GET", "/v1/memories/cache%2Fweb/content", saying="not a file")
 
 
 @test
@@ -361,8 +361,8 @@ def the_page_is_announced_once(case):
 def only_the_loopback_without_a_word_more(case):
     with case.mount():
         fails(case, "--allow-remote", "--listen", "0.0.0.0:0")
-        fails(case, "is no address", "--listen", "8377")
-        fails(case, "is no address", "--listen", "example.org:80")
+        fails(case, "is not an address", "--listen", "8377")
+        fails(case, "is not an address", "--listen", "example.org:80")
         with Server(case, "--listen", "0.0.0.0:0", "--allow-remote") as s:
             at = s.address[1]
             with contextlib.closing(socket.create_connection(("127.0.0.1", at))) as raw:
@@ -415,12 +415,12 @@ def a_dead_socket_is_replaced_and_a_living_one_is_not(case):
             assert s.get("/health")
         assert not os.path.exists(s.sockets[0])
         write(s.sockets[0], b"precious")
-        fails(case, "no socket")
+        fails(case, "not a socket")
         with open(s.sockets[0], "rb") as f:
             assert f.read() == b"precious"
         os.mkdir(case.path("open"))
         os.chmod(case.path("open"), 0o777)
-        fails(case, "other users may write", "--socket", case.path("open", "s.sock"))
+        fails(case, "other users can write", "--socket", case.path("open", "s.sock"))
         fails(case, "too long", "--socket", case.path("x" * 100))
 
 

@@ -47,10 +47,10 @@ static int check(int fd, const char *path, struct ofs_error *err)
 	if (fstat(fd, &st) < 0)
 		return ofs_error_set(err, errno, "cannot read '%s': %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return ofs_error_set(err, EINVAL, "'%s' is no file", path);
+		return ofs_error_set(err, EINVAL, "'%s' is not a regular file", path);
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & (S_IRWXG | S_IRWXO))
 		return ofs_error_set(err, EPERM,
-				     "'%s' is no place for a token: other users may read or change "
+				     "'%s' is not safe for a token: other users can read or change "
 				     "it (chmod 600 makes it yours alone)",
 				     path);
 	return 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The log as it comes.
+// The log, live.
 "use strict";
 
 const log = (() => {
 	const {choice, el, shown} = dom;
 	const ROWS_MAX = 500, RETRY_MS = 3000;
-	const RECENT = 50000; // bytes of the log that are shown at once
+	const RECENT = 50000; // bytes of the log that are shown at first
 	const EVENTS = ["offload", "rewrite", "promote", "archive", "demote", "move", "expire", "evict", "repair",
 		"task-end", "task-reopen", "agent-end", "agent-reopen", "agent-remove", "lost"];
 
@@ -42,7 +42,7 @@ const log = (() => {
 		}});
 
 		function tell(problem) {
-			pause.textContent = paused ? "Go on" : "Pause";
+			pause.textContent = paused ? "Resume" : "Pause";
 			state.textContent = problem ?? (paused ? `Paused; ${format.count(waiting.length)} new.` : "Live.");
 		}
 
@@ -85,7 +85,7 @@ const log = (() => {
 				choice("event", "Only", [["", "all events"], ...EVENTS.map((e) => [e, e])], only,
 					(value) => page.set({event: value}))),
 			el("div", {class: "scroll", role: "log", "aria-live": "off", tabindex: "0",
-				"aria-label": "What happens in the tree, the newest first"},
+				"aria-label": "What happens in the tree, newest first"},
 				el("table", {class: "log"},
 					el("thead", {}, el("tr", {}, ["Time", "Event", "File"].map((t) => el("th", {scope: "col"}, t)),
 						el("th", {scope: "col", class: "optional"}, "Task"), el("th", {scope: "col", class: "number"}, "Size"))),
