@@ -726,7 +726,7 @@ Test(agent_hook, a_notice_of_a_server_or_the_web_is_a_text)
 	expect_text_alone("Unheard", "line 0 of", SAVED "/full.txt");
 }
 
-/* A command cannot print a notice to have another file replace its own output. */
+/* A command that prints a notice cannot substitute another file for its output. */
 Test(agent_hook, a_notice_previews_what_it_names)
 {
 	make_saved();

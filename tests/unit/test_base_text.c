@@ -154,7 +154,7 @@ Test(base_text, nothing_is_cut_in_the_middle)
 	free(text);
 }
 
-/* Expects this JSON, or that of jansson if `want` is NULL (nothing deceptive to escape). */
+/* Expects ofs_json_append() to write `want` or, if it is NULL, the same as jansson. */
 static void expect_json(const char *text, const char *want)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of ours: their processors, signals, names and priority. */
+/* Our own threads: processors, signals, names and priority. */
 #include <criterion/criterion.h>
 #include <sched.h>
 #include <signal.h>

@@ -61,7 +61,7 @@ Test(context_compress, nothing_gained_leaves_it_as_it_was)
 	}
 }
 
-/* The messages summarized must be larger than the snapshot with its framing. */
+/* Messages are summarized only if they are larger than the snapshot with its framing. */
 Test(context_compress, never_larger)
 {
 	for (size_t each = 0; each < 1200; each += 37) {

@@ -39,10 +39,7 @@ static struct ofs_span parsed(const struct ofs_buf *string)
 	return s;
 }
 
-/*
- * Tells whether a style is found, which must reproduce the string's bytes. `ret` as for
- * ofs_literal_style_find().
- */
+/* Tells whether a style is found, which must reproduce the string. `ret` as for the finder. */
 static bool round_trips(struct ofs_span string, struct ofs_literal_style *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, again = OFS_BUF_INIT;

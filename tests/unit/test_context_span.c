@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON read in place: what is refused and where, decoding strings, and walking, all compared with
+ * JSON read in place: refusals and their positions, decoding strings, and walking; compared with
  * jansson.
  */
 #include <criterion/criterion.h>

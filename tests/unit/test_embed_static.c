@@ -486,7 +486,7 @@ Test(embed_static, headers_that_cannot_be)
 	expect_failure(EBADMSG, "which is more than 1 MiB");
 }
 
-/* The entry of a tensor. */
+/* The entry of a tensor in the header. */
 #define TENSOR(name, dtype, shape, offsets) \
 	"\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define GOOD TENSOR("embeddings", "F32", "[9,4]", "[0,144]")

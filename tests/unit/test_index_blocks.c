@@ -867,8 +867,7 @@ static void expect_dead(const struct ofs_index_dead *d, uint32_t pack, uint64_t 
 }
 
 /*
- * Adds `n` frames of 100 bytes each to a pack, from offset 64. Frame i, from 0, holds chunk `base`
- * + i.
+ * Adds `n` frames of 100 bytes to a pack, from offset 64. Frame i, from 0, holds chunk `base` + i.
  */
 static void put_row(uint32_t pack, uint64_t base, uint64_t n)
 {
@@ -920,7 +919,7 @@ Test(index_blocks, dead_frames_merge_up_to_their_living_neighbours)
 	cr_assert(chunk_found(106));
 	cr_assert(chunk_found(301));
 
-	/* Used chunks went with the commit; one that never was used is deleted as unused. */
+	/* A used chunk goes with the commit; one that never was used is deleted as unused. */
 	cr_assert_not(chunk_exists(200));
 	next_transaction();
 	cr_assert_eq(ofs_index_delete_unused(ix, 200), 0);

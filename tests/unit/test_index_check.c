@@ -113,7 +113,7 @@ static void put_names(void)
 	put_entry(ROOT, "big", BIG, S_IFREG);
 }
 
-/* Adds chunks 1-5, 10 and 20-22. No block holds 21 any more, nor 22 yet. */
+/* Adds chunks 1-5, 10, 20 and 21. No block holds 21 any more. */
 static void put_content(void)
 {
 	static const uint32_t five[] = { 1000, 333, BLOCK, 7, BLOCK }, one[] = { BLOCK },
@@ -334,8 +334,7 @@ static void expect_dump(const char *expect, const char *why)
 }
 
 /*
- * A check must find `found`. A repair must restore the sound index, with the changes of `after`
- * (NULL: none).
+ * A check must find `found`. A repair must restore the sound index, changed by `after` (or NULL).
  */
 struct damage {
 	const char *sql;
@@ -546,9 +545,7 @@ static const struct damage content[] = {
 	  "UPDATE frame SET live = live + 1, held = held + 50 WHERE id = 3;"
 	  "UPDATE inode SET stored = stored + 83 WHERE ino = 12",
 	  "chunk 25 is borne by inode 12, but no block holds it\n", NULL },
-	/*
-	 * Block 1 has a draft over its first 10 bytes and one in its middle. Block 3 is not full.
-	 */
+	/* Block 1 has a draft over its first 10 bytes and one in its middle. Block 3 is partial. */
 	{ "DELETE FROM frame WHERE id = 2",
 	  "block 0 of inode 16 is lost: chunk 10 lies in frame 2, which does not exist\n"
 	  "block 1 of inode 16 is lost: chunk 10 lies in frame 2, which does not exist\n"

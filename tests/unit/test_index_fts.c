@@ -494,7 +494,7 @@ Test(text, contents_are_cut_at_line_ends)
 	OFS_FREE char *text = long_text(lines, special);
 	struct ofs_fts_doc doc;
 
-	/* Line ends that do not coincide with the limits of documents. */
+	/* One line is twice as long. */
 	memcpy(text + 64 * 100 - 1, "x", 1);
 	put_sized(1, "long", text, lines * 64);
 	cr_assert_eq(counts().documents, check_documents(text, lines * 64));
@@ -562,7 +562,7 @@ Test(text, a_document_has_the_words_of_what_follows)
 	memcpy(text + 2000, "start", 5);
 	memcpy(text + 2050, "near", 4);
 	memcpy(text + 2150, "far", 3);
-	/* The word continues in the next part that is read. */
+	/* A word near the end of the first part (256 KiB) that is read. */
 	memcpy(text + 262000, "across", 6);
 	put_sized(1, "two", text, size);
 	cr_assert_eq(check_documents(text, size), size / 1000);

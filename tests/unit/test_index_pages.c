@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copying the index as pages, and objects of the remote. */
+/* Copies of the index as pages, and objects of the remote. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>

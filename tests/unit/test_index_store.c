@@ -18,7 +18,7 @@
 #include "index/vfs.h"
 #include "scratch.h"
 
-/* Turns the current format into older ones by removing what later formats added. */
+/* SQL that turns the current format into older ones by removing what later formats added. */
 #define FORMAT_5 "DROP TABLE object; DROP TABLE extent; ALTER TABLE inode DROP COLUMN tokens;"
 #define FORMAT_3                                                                      \
 	FORMAT_5                                                                      \
@@ -711,7 +711,7 @@ static int note_name(void *arg, uint64_t parent, const char *name)
 	uint64_t *sum = arg;
 	struct ofs_index_meta meta;
 
-	/* The lock is not held here. */
+	/* Called without the index's lock, so the index can be used. */
 	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
 	sum[0]++;
 	sum[1] += parent;

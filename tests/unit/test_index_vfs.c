@@ -31,7 +31,7 @@ static const struct ofs_index_meta fresh = {
 	.next_chunk = 1,
 };
 
-/* Opens nothing: the first use of the index reads OFS_FAILPOINT, which each test sets first. */
+/* Opens no index, since its first use reads OFS_FAILPOINT, which a test may set before. */
 static void setup(void)
 {
 	scratch_dir(dir);
@@ -250,10 +250,7 @@ static void poke(const void *data, size_t len, size_t off)
 	close(fd);
 }
 
-/*
- * Opens a damaged index, which must give the right rows or a proper error. Returns true if an
- * error.
- */
+/* Opens a damaged index, which must give the right rows or an error. Returns true for an error. */
 static bool damage_is_seen(const struct census *right, uint64_t end, size_t off)
 {
 	struct census got;
@@ -310,8 +307,8 @@ Test(index_vfs, flipped_bytes_are_seen_or_harmless)
 		harmless += seen == 0;
 	}
 	/*
-	 * Reading needs neither page 2 (the map for vacuuming), nor the marks, the ledger, and the
-	 * SQL indexes of guests and of due frames.
+	 * Reading needs neither page 2 (the map for vacuuming), nor the marks, nor the ledger, nor
+	 * the SQL indexes of guests and of due frames.
 	 */
 	cr_assert_leq(harmless, 6);
 	after = load(&len);

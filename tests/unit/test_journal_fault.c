@@ -227,10 +227,7 @@ static void append_until_killed(const char *failpoint, uint64_t segment_size)
 	check_reached(reached);
 }
 
-/*
- * Expects the acknowledged records and `more` unacknowledged ones to be replayed, and the log to
- * work.
- */
+/* Expects the acknowledged records and `more` others to be replayed, and the log to go on. */
 static void check_survivors(size_t more)
 {
 	size_t i, n = *acknowledged + more;

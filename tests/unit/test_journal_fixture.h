@@ -190,10 +190,7 @@ static inline int check_data(const struct seen *s)
 	return 0;
 }
 
-/*
- * Expects the appended records [from, to) to have been replayed, at most `bad` with unreadable
- * data.
- */
+/* Expects the appended records [from, to) replayed, at most `bad` with unreadable data. */
 static inline void check_replayed(size_t from, size_t to, size_t bad)
 {
 	size_t i, unreadable = 0;

@@ -351,10 +351,7 @@ Test(journal_recovery, flipped_bits_at_every_byte)
 				image_store(&images[i], images[i].len);
 				images[i].data[at] ^= masks[m];
 				check_damaged(14);
-				/*
-				 * The last record has none after it, so damage to it counts as a
-				 * torn end.
-				 */
+				/* With nothing after it, the last record counts as torn. */
 				cr_assert_geq(replayed.n + 1, appended.n);
 				unharmed += replayed.n == appended.n;
 			}
@@ -420,7 +417,7 @@ Test(journal_recovery, records_behind_one_that_cannot_be_read)
 		check_replayed_without(1, 6);
 		cr_assert_eq(damage_count, 1);
 		close_journal();
-		/* Damage before `start` does not matter. */
+		/* What lies before `start` is not read. */
 		open_journal(appended.at[2].lsn);
 		check_replayed(2, 6, 0);
 		cr_assert_eq(damage_count, 0);
@@ -647,7 +644,7 @@ Test(journal_recovery, missing_segment)
 		cr_assert(segment_exists(images[i + 1].first));
 		segment_name(images[i - 1].first, name);
 		cr_assert_not_null(strstr(err.text, name), "%s", err.text);
-		/* From there on none is missing. */
+		/* From the next segment on, none is missing. */
 		open_journal(images[i + 1].first);
 		check_replayed(records_before(images[i + 1].first), 20, 0);
 		close_journal();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exporting a log in pieces and importing it elsewhere gives the same log. */
+/* A log that is exported in pieces and imported elsewhere is the same log. */
 #include "journal/transfer.h"
 #include "test_journal_fixture.h"
 

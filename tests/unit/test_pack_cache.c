@@ -351,10 +351,7 @@ Test(pack_cache, frames_read_ahead_for_who_passes)
 	cr_assert_eq(pass_origin(place(1, 64, 2500)), OFS_FRAME_KEPT);
 	cr_assert_eq(pass_origin(place(1, 128, 2500)), OFS_FRAME_AHEAD);
 	cr_assert_not(misses(place(1, 128, 2500)));
-	/*
-	 * The frame that was read in passing goes. The last one stays, since it is still to be
-	 * asked for.
-	 */
+	/* The frame read in passing goes. The last one stays, since nobody has asked for it yet. */
 	ahead(place(1, 192, 2500));
 	pass_many();
 	cr_assert_not(is_kept(1, 64));
@@ -391,10 +388,7 @@ static void *pass_slowly(void *arg)
 	return NULL;
 }
 
-/*
- * Reads many frames in passing while another is loaded in passing, for which another reader may
- * wait.
- */
+/* Reads many frames in passing while another passing frame loads, which a reader may wait for. */
 static void pass_during_a_load(bool another)
 {
 	pthread_t threads[2];

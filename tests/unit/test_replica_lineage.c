@@ -287,7 +287,7 @@ Test(replica_lineage, a_hole_is_not_the_end)
 	put_data(1, 5, 6, ME);
 	cr_expect_eq(go_on(&st), -ESTALE);
 	cr_expect_not(remote_has("epoch/00000002"));
-	/* Nor is a FENCE that an earlier attempt left there, if that is forgotten. */
+	/* Nor is our own FENCE from an earlier attempt, which the state has forgotten. */
 	again.nwriters = 2;
 	memcpy(again.writers, st.writers, 2 * sizeof(again.writers[0]));
 	cr_expect_eq(go_on(&again), -ESTALE);
@@ -304,9 +304,7 @@ Test(replica_lineage, a_manifest_that_is_gone_tells_of_a_hole)
 	cr_expect_not(remote_has("epoch/00000002"));
 }
 
-/*
- * Two mounts ended before they knew of their epoch. The second one was the first to end an epoch.
- */
+/* Two mounts ended before they knew of their epoch. The second was the first to end an epoch. */
 Test(replica_lineage, a_lineage_that_was_begun_twice_is_ours)
 {
 	OFS_CLEANUP(ofs_replica_state_finish) struct ofs_replica_state st = state_of(0, 0, 0);

@@ -134,7 +134,7 @@ Test(replica_object, hostile_lengths)
 	cr_expect_eq(decode(), -EBADMSG, "no header");
 }
 
-/* A false expanded size, up to the maximum, costs no more memory than it says. */
+/* A wrong expanded size is refused without using more memory than it states. */
 Test(replica_object, a_bomb_is_bounded)
 {
 	static uint8_t zeros[1 << 20];

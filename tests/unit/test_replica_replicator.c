@@ -131,7 +131,9 @@ Test(replica_replicator, a_store_comes_back)
 	cr_expect_eq(push(), OFS_REPLICATION_DEPOSED);
 }
 
-/* Restores from the same state never reuse an inode number, even if nothing of it was sent. */
+/*
+ * Stores restored from the same state give different inode numbers, even if they have sent nothing.
+ */
 Test(replica_replicator, restored_twice)
 {
 	uint64_t first, second;
@@ -285,7 +287,7 @@ Test(replica_replicator, a_store_without_its_remote)
 	list_frames(&f);
 	for (size_t i = 0; i < f.n; i++)
 		cr_expect_not(f.list[i].bad);
-	/* The rest of the block stays in the remote. */
+	/* Sealing the block must wait for the rest of it in the remote. */
 	cr_assert_eq(ofs_store_write(s, a, "x", 1, 0), 1);
 	ofs_store_seal(s);
 	close_store();
@@ -361,7 +363,7 @@ static int damage_pack(const char *what, const char *key)
 		return 0;
 	OFS_LOCKED(&remote.lock);
 	i = remote_find(key);
-	/* After the head of the first frame. */
+	/* Past the head of the first frame. */
 	remote.at[i].bytes.data[remote.at[i].bytes.len / 2 + 5000] = 0x5a;
 	remote.at[i].bytes.data[remote.at[i].bytes.len / 2 + 5001] = 0xa5;
 	return 0;

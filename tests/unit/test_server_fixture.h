@@ -60,9 +60,7 @@ static inline void say(int peer, const char *text, size_t len)
 	}
 }
 
-/*
- * Invites a client that waits for it to send its body. Returns false to answer it without the body.
- */
+/* Lets a client send a body that waits for permission. Returns false to answer without it. */
 static inline bool ask_for_body(int peer, bool *asked)
 {
 	if (*asked || !length_of_request() ||
