@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `offload top` makes of samples, and how it lays it out. */
+/* What `offload top` computes from samples, and its layout. */
 #include <criterion/criterion.h>
 #include <locale.h>
 #include <math.h>
@@ -24,7 +24,7 @@ static void finish(void)
 
 TestSuite(cli_top, .init = begin, .fini = finish);
 
-/* Takes a sample, in which ' stands for ". */
+/* Takes a sample, written with ' in place of ". */
 static void take(const char *text)
 {
 	char *copy = strdup(text);
@@ -60,10 +60,10 @@ Test(cli_top, rates_are_those_of_two_samples)
 	expect_rate("requests", 10);
 	expect_rate("tokens_offloaded", 50);
 	cr_assert_eq(json_number_value(json_object_get(json_array_get(model.tasks, 0), "now")), 50);
-	/* The daemon has kept the text for a moment: nothing is known that was not. */
+	/* The daemon caches the status for a moment: the same one again changes nothing. */
 	take(STATUS(3000, 30, 105));
 	expect_rate("reads", 10);
-	/* It was started anew. */
+	/* The daemon was restarted. */
 	take(STATUS(500, 2, 105));
 	expect_rate("reads", -1);
 	take(STATUS(1500, 3, 105));
@@ -156,7 +156,7 @@ Test(cli_top, numbers)
 	expect_text(ofs_top_age, -1, "-");
 }
 
-/* A row of a canvas; static storage. */
+/* Returns a row of a canvas, in static storage. */
 static const char *row_text(const struct ofs_canvas *c, int row)
 {
 	static char text[1024];
@@ -187,12 +187,12 @@ Test(cli_top, text_is_put_into_columns)
 	expect_put("abcdef", 99, OFS_CUT_END, true, " abcdef     ");
 	expect_put("abcdefghijklmn", 99, OFS_CUT_END, true, " abcdefghij~");
 	expect_put("a\x1b[31mb\x07", 8, OFS_CUT_END, true, " ab^G       ");
-	/* A wide character takes two columns, and is never halved. */
+	/* A wide character takes two columns and is never halved. */
 	expect_put("漢字漢", 6, OFS_CUT_END, true, " 漢字漢     ");
 	expect_put("漢字漢字", 6, OFS_CUT_END, true, " 漢字 ~     ");
 	expect_put("漢字漢字", 6, OFS_CUT_START, true, " ~ 漢字     ");
 	expect_put("漢é", 6, OFS_CUT_END, false, " ??         ");
-	/* What has no width is left out. */
+	/* Characters without width are left out. */
 	expect_put("e\xcc\x81x", 6, OFS_CUT_END, true, " ex         ");
 }
 

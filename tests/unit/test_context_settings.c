@@ -73,7 +73,7 @@ static void expect_defaults(void)
 	cr_expect_eq(settings.n_tools, 0);
 }
 
-/* The file must be refused, in this line and with these words, changing nothing. */
+/* The file must be refused for this line, with these words, and change nothing. */
 static void expect_refused(const char *text, size_t len, unsigned int line, const char *words)
 {
 	char start[128];
@@ -294,7 +294,7 @@ Test(context_settings, the_file_of_a_store)
 	cr_expect(strstr(err.text, "is not a regular file"), "%s", err.text);
 }
 
-/* The user's own file, in a folder `config` of his own. */
+/* Writes the user's own context.ini, in the folder `config`. */
 static void write_own(const char *text)
 {
 	static char config[64], own[128];

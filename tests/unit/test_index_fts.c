@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The search index: what is found, what is not any more, and what damage comes to. */
+/* The search index: what it finds, what it no longer finds, and the effects of damage. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -67,7 +67,7 @@ static void commit(void)
 struct content {
 	const char *data;
 	size_t size;
-	size_t fails_from; /* reading from there on is -EIO; 0: it never fails */
+	size_t fails_from; /* offset from which reads fail with -EIO; 0: none fails */
 	size_t calls;
 };
 
@@ -98,7 +98,7 @@ static int put_bytes(const char *data, size_t size)
 	return ofs_fts_put_content(fts, sha_of(data, size), size, read_content, &c);
 }
 
-/* A file with that content, in a batch of its own. */
+/* Adds a file with this content, in a batch of its own. */
 static void put_sized(uint64_t ino, const char *name, const char *data, size_t size)
 {
 	begin();
@@ -124,7 +124,7 @@ static void drop(uint64_t ino)
 	commit();
 }
 
-/* ---- finding: numbers of files, in the order they come, as text */
+/* ---- finding: the inode numbers found, in order, as text */
 
 static char found[4096];
 
@@ -138,7 +138,7 @@ static void add_numbers(const struct ofs_u64_list *list)
 	}
 }
 
-/* Adds the files of the documents; a dead one has none. */
+/* Adds the files of the documents; dead documents have none. */
 static void add_files(const struct ofs_u64_list *docs)
 {
 	struct ofs_fts_doc doc;
@@ -185,7 +185,7 @@ static const char *labels(const char *word)
 	return found;
 }
 
-/* The only document with the word. */
+/* Returns the only document that has the word. */
 static struct ofs_fts_doc doc_of(const char *word)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
@@ -281,7 +281,7 @@ Test(text, limits_a_list)
 	found[0] = 0;
 	add_numbers(&list);
 	cr_assert_str_eq(found, "7 6");
-	/* It appends. */
+	/* Results are appended. */
 	cr_assert_eq(ofs_fts_find_start(fts, "comm", 4, 4, &list), 0);
 	cr_assert_eq(list.n, 6);
 	cr_assert_eq(ofs_fts_find_word(fts, "common", 6, 0, &list), 0);
@@ -342,7 +342,7 @@ Test(text, labels_that_change)
 	drop(2);
 	cr_assert_str_eq(labels("two"), "");
 	cr_assert_str_eq(labels("name"), "");
-	/* Nothing of them is left that a later one would take over. */
+	/* A later file does not inherit any of the labels. */
 	begin();
 	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "other", NULL, NULL, 1), 0);
 	commit();
@@ -350,7 +350,7 @@ Test(text, labels_that_change)
 	cr_assert_str_eq(labels("other"), "1");
 }
 
-/* A label that did not change is left as it is, whatever else does. */
+/* Labels that do not change are kept whatever else changes. */
 Test(text, labels_that_stay)
 {
 	put(1, "text\n");
@@ -420,7 +420,7 @@ Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 	cr_assert_eq(counts().dead, 1);
 	cr_assert_eq(counts().documents, 3);
 	cr_assert_eq(counts().files, 2);
-	/* It comes back without being indexed again. */
+	/* The content comes back without being indexed again. */
 	put(4, "shared text\n");
 	cr_assert_eq(counts().documents, 3);
 	cr_assert_eq(counts().dead, 0);
@@ -447,7 +447,7 @@ Test(text, what_is_no_text_has_no_documents)
 	cr_assert_eq(counts().documents, 0);
 	cr_assert_str_eq(words("word"), "");
 	cr_assert_eq(ofs_fts_has_content(fts, sha_of(binary, sizeof(binary) - 1)), 1);
-	/* A NUL that comes later is a gap between words. */
+	/* A later NUL separates words. */
 	memset(late, ' ', sizeof(late));
 	memcpy(late + 15000, "before\0after\xff\xfe", 14);
 	put_sized(3, "late", late, sizeof(late));
@@ -455,7 +455,7 @@ Test(text, what_is_no_text_has_no_documents)
 	cr_assert_str_eq(words("after"), "3");
 }
 
-/* Lines of 64 bytes; the one that `special` counts says so. */
+/* Returns lines of 64 bytes, of which line `special` has the word "needle". */
 static char *long_text(size_t lines, size_t special)
 {
 	char *text = malloc(lines * 64 + 1);
@@ -466,7 +466,9 @@ static char *long_text(size_t lines, size_t special)
 	return text;
 }
 
-/* The documents of file 1 are all of its content, each at most so long. */
+/*
+ * Checks that the documents of file 1 cover its content, each within the limit. Returns how many.
+ */
 static uint64_t check_documents(const char *text, size_t size)
 {
 	struct ofs_fts_doc doc;
@@ -492,7 +494,7 @@ Test(text, contents_are_cut_at_line_ends)
 	OFS_FREE char *text = long_text(lines, special);
 	struct ofs_fts_doc doc;
 
-	/* Lines that do not divide a document. */
+	/* One line is twice as long. */
 	memcpy(text + 64 * 100 - 1, "x", 1);
 	put_sized(1, "long", text, lines * 64);
 	cr_assert_eq(counts().documents, check_documents(text, lines * 64));
@@ -529,20 +531,20 @@ Test(text, a_line_without_end_is_cut_between_characters)
 	struct ofs_fts_doc doc;
 
 	for (size_t i = 0; i < size; i++)
-		text[i] = "€"[i % 3]; /* a document ends within one */
+		text[i] = "€"[i % 3]; /* a limit falls within a character */
 	memcpy(text + size - 8, "      ab", 8);
 	put_sized(1, "line", text, size);
 	cr_assert_geq(check_documents(text, size), size / OFS_FTS_DOC_MAX);
 	doc = doc_of("ab");
 	cr_assert_eq(doc.line, 1);
 	cr_assert_eq(doc.off + doc.len, size);
-	/* Bytes that are no characters are cut anywhere. */
+	/* Bytes that are not characters are split anywhere. */
 	memset(text, 0x80, size);
 	put_sized(2, "none", text, size);
 	cr_assert_geq(counts().documents, 2 * (size / OFS_FTS_DOC_MAX));
 }
 
-/* Documents end at multiples of 1000 bytes. */
+/* Lines of 1000 bytes, so that documents end at multiples of 1000. */
 static char *text_of_lines(size_t size)
 {
 	char *text = malloc(size);
@@ -560,7 +562,7 @@ Test(text, a_document_has_the_words_of_what_follows)
 	memcpy(text + 2000, "start", 5);
 	memcpy(text + 2050, "near", 4);
 	memcpy(text + 2150, "far", 3);
-	/* The word goes on where a part of the content ends that is read at once. */
+	/* A word near the end of the first part (256 KiB) that is read. */
 	memcpy(text + 262000, "across", 6);
 	put_sized(1, "two", text, size);
 	cr_assert_eq(check_documents(text, size), size / 1000);
@@ -608,7 +610,7 @@ Test(text, content_that_cannot_be_read_is_not_there)
 	put_sized(1, "whole", text, size);
 	cr_assert_str_eq(words("needl"), "1");
 	check_documents(text, size);
-	/* What is there is not read again. */
+	/* Indexed content is not read again. */
 	begin();
 	bad.calls = 0;
 	cr_assert_eq(ofs_fts_put_content(fts, sha_of(text, size), size, read_content, &bad), 0);
@@ -628,7 +630,7 @@ Test(text, batches_hold_together)
 	cr_assert_eq(ofs_fts_tidy(fts), -EINVAL);
 	cr_assert_eq(put_bytes("given up", 8), 0);
 	cr_assert_eq(ofs_fts_put_file(fts, 2, sha_of("given up", 8), "x", NULL, NULL, 1), 0);
-	/* What a batch has written is seen at once. */
+	/* What a batch has written is visible at once. */
 	cr_assert_str_eq(words("given"), "2");
 	reopen();
 	cr_assert_str_eq(words("given"), "");
@@ -706,9 +708,9 @@ Test(text, gets_smaller_when_it_is_tidied)
 	cr_assert_eq(ofs_fts_tidy(fts), 0);
 }
 
-/* ---- what is on disk */
+/* ---- on disk */
 
-/* It may turn out damaged. */
+/* Searches the index, which may be found damaged. */
 static void find_text(void)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
@@ -744,7 +746,7 @@ static void expect_fresh(void)
 	cr_assert_str_eq(words("after"), "9");
 }
 
-/* Fills and closes it, so that all is in the file. */
+/* Fills and closes the index, so that everything is in the file. */
 static void fill_and_close(void)
 {
 	put(1, "text\n");
@@ -758,7 +760,7 @@ Test(text, damage_at_open_begins_it_anew)
 	fill_and_close();
 	write_at(OFS_FTS_PAGE_SIZE + 100, "\xff\xff", 2);
 	open_index();
-	/* Page 2 may be needed only later. */
+	/* Page 2 may not be read until a search. */
 	if (counts().files)
 		find_text();
 	fill_and_close();
@@ -777,7 +779,7 @@ Test(text, what_is_not_ours_is_replaced)
 	sqlite3 *db;
 
 	fill_and_close();
-	write_at(60, "\0\0\0\x63", 4); /* another format, on a page of another sum */
+	write_at(60, "\0\0\0\x63", 4); /* another format, on a page with a wrong checksum */
 	open_index();
 	expect_fresh();
 	ofs_fts_close(fts);

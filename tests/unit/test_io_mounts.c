@@ -55,7 +55,7 @@ Test(mounts, all_of_them_with_what_tells_them_apart)
 		     (unsigned long)(MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC));
 }
 
-/* Whoever names the store means its whole tree, not that of an agent that was mounted later. */
+/* A store's path stands for its whole tree, not for an agent's part of it mounted later. */
 Test(mounts, the_mount_of_a_store_is_a_whole_one)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts m = read_table(ofs_mounts_read);

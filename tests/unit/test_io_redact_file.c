@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The user's own rules for secrets: how the file is read, and what the rules then find. */
+/* The user's own rules for secrets: reading their file, and what they find. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sys/stat.h>

@@ -28,7 +28,7 @@ static void parse(const char *text)
 	cr_assert_eq(ofs_location_parse(text, &err, &l), 0, "%s: %s", text, err.text);
 }
 
-/* What is sent for `text`, and how it is shown, which means the same. */
+/* Expects this origin and root, and that `text` is shown as `shown`, which means the same. */
 static void expect(const char *text, const char *origin, const char *root, const char *shown)
 {
 	OFS_FREE char *first = NULL, *second = NULL;
