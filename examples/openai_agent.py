@@ -24,7 +24,7 @@ URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1").rstrip("/")
 KEY = os.environ.get("OPENAI_API_KEY", "")
 MODEL = os.environ.get("OPENAI_MODEL", "gpt-4o")
 TURNS = 50
-# Also the task that owns what is taken out; each chat needs its own name.
+# Also the task that owns the offloaded results. Each chat needs a name of its own.
 CHAT = f"chat-{time.time_ns()}-{os.getpid()}"
 
 SYSTEM = """You solve tasks with the bash tool, in the current folder. Long results are stored, and
@@ -51,7 +51,7 @@ def save(messages):
 
 
 def finish(context):
-    """Saves the restored chat; after that the store may forget what was taken out."""
+    """Saves the restored chat. After that the store may drop what was taken out of it."""
     try:
         save(context.restore())
         context.store.done(CHAT)
@@ -61,7 +61,7 @@ def finish(context):
 
 
 def ask(messages):
-    """The message that the model answers with."""
+    """Returns the message of the model's answer."""
     request = {"model": MODEL, "tools": [BASH], "messages": messages}
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
     post = urllib.request.Request(f"{URL}/chat/completions", json.dumps(request).encode(), headers)
@@ -70,7 +70,10 @@ def ask(messages):
 
 
 def bash(command):
-    """The output of a command, run in the folder of `offload`, whose paths are relative to it."""
+    """
+    Returns the output of a command, run where `offload` runs, as the paths in pointers are
+    relative.
+    """
     print(f"+ {command}", file=sys.stderr)
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
@@ -81,7 +84,7 @@ def bash(command):
 
 
 def call_tool(call):
-    """The message that answers a call."""
+    """Returns the message that answers a tool call."""
     try:
         text = bash(json.loads(call["function"]["arguments"])["command"])
     except (KeyError, TypeError, ValueError) as e:
@@ -94,7 +97,7 @@ def main():
     context = Context(prompt, chat=CHAT)
     for _ in range(TURNS):
         context.prepare()
-        if context.metadata:  # there is none when the messages could not be managed
+        if context.metadata:  # empty if the messages could not be managed
             print(
                 "[{tokens_before} -> {tokens_after} tokens]".format_map(context.metadata),
                 file=sys.stderr,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The two ways to a tree: the tool `offload`, and its server. Both give the same answers."""
+"""The two ways to reach a tree: the tool `offload` and its server. Both give the same answers."""
 from __future__ import annotations
 
 import contextlib
@@ -22,12 +22,14 @@ PIECE = 65536
 
 
 class Transport(Protocol):
-    """May be used by several threads at once; nothing is kept between calls."""
+    """A way to reach a tree. May be shared by threads; keeps nothing between calls."""
 
     def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer: ...
 
     def chunks(self, memory: str, timeout: float) -> Iterator[bytes]:
-        """All of a content in pieces of at most 65,536 bytes, each within the time."""
+        """
+        Yields the content in pieces of at most 65,536 bytes; the timeout applies to each piece.
+        """
 
     def done(
         self, task: str, keep: List[str], drop_all: bool, timeout: float
@@ -45,7 +47,7 @@ def _loads(text: bytes, who: str) -> Answer:
 
 
 def _error(text: bytes) -> Optional[OffloadError]:
-    """The exception for {"error": {"code", "message"}}; None: the text is something else."""
+    """Returns the exception for {"error": {"code", "message"}}, or None for any other text."""
     try:
         error = json.loads(text)["error"]
         return error_of(error["code"], error["message"])
@@ -57,17 +59,17 @@ def _error(text: bytes) -> Optional[OffloadError]:
 
 
 class Tool:
-    """Runs `offload` once a call."""
+    """Runs `offload` for each call."""
 
     def __init__(self, path: Optional[str], agent: Optional[str]) -> None:
         self.program = os.environ.get("OFFLOAD") or "offload"
-        self.env = {**os.environ, "OFFLOAD_TASK": ""}  # a call names its task, or has none
+        self.env = {**os.environ, "OFFLOAD_TASK": ""}  # each call names its own task, or none
         self.cwd: Optional[str] = None
         self.where: List[str] = ["--agent", agent] if agent else []
         if path is None:
             return
         path = os.path.abspath(path)
-        # What is named goes before what the environment says, as an option of the tool does.
+        # An explicit path overrides the environment, like an option of the tool.
         self.env.pop("OFFLOAD_DIR", None)
         self.env.pop("OFFLOAD_STORE", None)
         if os.path.ismount(path):
@@ -80,7 +82,7 @@ class Tool:
             raise Invalid(f"'{path}' is neither a mounted tree nor a store nor a workspace")
 
     def run(self, words: List[str], data: bytes, timeout: float) -> "subprocess.CompletedProcess[bytes]":
-        """Both of its outputs, whatever its exit code."""
+        """Returns the completed process, whatever its exit code."""
         program = shutil.which(self.program)
         if not program:
             raise Unreachable(
@@ -155,7 +157,8 @@ def _is_store(path: str) -> bool:
 
 # --- the server -----------------------------------------------------------------------------------
 
-# Method and path of each call; {id} takes memory_id out of the arguments. Those of GET are a query.
+# Method and path of each call. {id} is replaced by memory_id; with GET the other arguments form the
+# query.
 _ROUTES = {
     "memory_offload": ("POST", "/v1/memories"),
     "memory_list": ("GET", "/v1/memories"),
@@ -187,7 +190,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Server:
-    """Asks `offload serve`, with a connection for each call."""
+    """Sends each call to `offload serve`, over a connection of its own."""
 
     def __init__(self, server: str, token: Optional[str], agent: Optional[str]) -> None:
         self.server = server
@@ -220,7 +223,7 @@ class Server:
     def request(
         self, method: str, path: str, timeout: float, body: Optional[bytes] = None
     ) -> Iterator[http.client.HTTPResponse]:
-        """The response, to be read; a status of an error raises."""
+        """Yields the response, ready to be read; raises for a status other than 2xx."""
         if self.url.scheme in ("http", "https"):
             path = self.url.path.rstrip("/") + path
         connection = self.connect(timeout)
@@ -232,7 +235,7 @@ class Server:
                 said = f"the server '{self.server}' answered with status {response.status}"
                 raise _error(response.read()) or OffloadError(said)
             yield response
-        except socket.timeout:  # that of the standard library since 3.10
+        except socket.timeout:  # is TimeoutError since Python 3.10
             raise TimedOut(f"the server '{self.server}' did not answer within {timeout:g} s") from None
         except (OSError, http.client.HTTPException) as e:
             raise Unreachable(f"cannot reach the server '{self.server}': {e}") from e
@@ -259,7 +262,7 @@ class Server:
                 if not piece:
                     break
                 yield piece
-            if response.length:  # http.client takes an early end for the end
+            if response.length:  # http.client does not report a premature end
                 raise http.client.IncompleteRead(b"", response.length)
 
     def done(self, task: str, keep: List[str], drop_all: bool, timeout: float) -> Answer:
@@ -277,7 +280,7 @@ def _segment(memory: str) -> str:
 
 
 def _word(value: Any) -> str:
-    """A value as it stands in a query."""
+    """Formats a value for a query string."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
@@ -287,11 +290,13 @@ def _word(value: Any) -> str:
 
 
 def find(path: Optional[str], agent: Optional[str]) -> Transport:
-    """The tool, and as long as it runs the server of the same tree, at its default socket."""
+    """
+    Returns the tool, combined with the same tree's server at its default socket if that is running.
+    """
     tool = Tool(path, agent)
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_STATE_HOME")
     folder = folder or os.path.expanduser("~/.local/state")
-    # To ask the tool takes longer than to see that no tree has a server.
+    # Asking the tool takes longer than checking whether any tree has a server.
     if not glob.glob(os.path.join(glob.escape(folder), "offloadfs", "serve-*.sock")):
         return tool
     try:
@@ -304,7 +309,7 @@ def find(path: Optional[str], agent: Optional[str]) -> Transport:
 
 
 class Nearest:
-    """A server that may end at any time, and the tool for when it has."""
+    """Uses a server while it runs, and the tool when it has ended."""
 
     def __init__(self, tool: Tool, server: Server) -> None:
         self.tool, self.server = tool, server

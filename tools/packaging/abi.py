@@ -26,7 +26,7 @@ def words(text):
 
 
 def describe():
-    """The interface as lines of text."""
+    """Yields the interface as lines of text."""
     text = "".join(COMMENT.sub("", header.read_text(encoding="utf-8")) for header in HEADERS)
     with tempfile.TemporaryDirectory() as folder:
         source, compiled = pathlib.Path(folder, "all.c"), pathlib.Path(folder, "all.o")
@@ -40,7 +40,7 @@ def describe():
         types = re.findall(r"^(?:struct|enum) (\w+) \{", text, re.M)
         for name in sorted(types):
             for line in quietly("pahole", "-C", name, compiled).splitlines():
-                # Its remarks differ between versions.
+                # pahole's remarks differ between versions.
                 if not re.match(r"\s*/\* (?!size:)", line) and line.strip():
                     yield words(line)
     for found in sorted(re.findall(r"^typedef [^;]*;|^enum \{[^}]*\};", text, re.M)):

@@ -19,8 +19,8 @@ from common import CACHE, Failure, ROOT, export, git, quietly, say, version
 DISTRIBUTION = "unstable"
 BUILD = ("dpkg-buildpackage", "-b", "-us", "-uc")
 LINTIAN = ("lintian", "--fail-on", "error,warning", "--tag-display-limit", "0")
-# Of the system alone: another Python or compiler that comes first in PATH lacks what debian/control
-# asks for.
+# Only the system's own programs: another Python or compiler earlier in PATH might lack what
+# debian/control requires.
 ENVIRONMENT = {
     "HOME": os.environ.get("HOME", "/"),
     "LC_ALL": "C.UTF-8",
@@ -46,7 +46,7 @@ def package_version():
 
 
 def libfuse():
-    """The archive that subprojects/fuse3.wrap names."""
+    """Returns the archive named in subprojects/fuse3.wrap."""
     wrap = (ROOT / "subprojects" / "fuse3.wrap").read_text()
     archive = CACHE / re.search(r"^source_filename = (.+)$", wrap, re.M).group(1)
     if not archive.is_file():
@@ -55,7 +55,9 @@ def libfuse():
 
 
 def set_maintainer(control):
-    """Whom the environment names is written into debian/control; returns who stands there."""
+    """
+    Writes the maintainer from the environment, if any, into debian/control; returns the maintainer.
+    """
     text = control.read_text()
     (maintainer,) = re.findall(r"^Maintainer: (.+)$", text, re.M)
     email = os.environ.get("DEBEMAIL")
@@ -67,7 +69,7 @@ def set_maintainer(control):
 
 
 def lay_source(folder):
-    """Makes the new folder a source that dpkg-buildpackage takes; returns its version."""
+    """Makes a new folder with a source for dpkg-buildpackage; returns the package version."""
     archive = libfuse()
     export("HEAD", folder)
     cache = folder / CACHE.relative_to(ROOT)

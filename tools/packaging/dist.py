@@ -10,7 +10,7 @@ import tempfile
 from common import CACHE, ROOT, git, quietly, say, version
 from deb import libfuse
 
-# What needs neither a mount nor much time.
+# Suites that need neither a mount nor much time.
 SUITES = ("layers", "unit", "fuzz")
 
 
@@ -22,7 +22,7 @@ def arguments(parser):
 
 
 def make(output):
-    """Makes the archive in a folder; returns its name and that of the folder in it."""
+    """Makes the archive in a folder; returns its path and the name of the folder in it."""
     name = f"offloadfs-{version()}"
     archive = output.resolve() / (name + ".tar.gz")
     output.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from chroot_build import packages, store_before, write
 from common import ROOT, Failure, quietly, say, version
 
 RELEASES = ("bookworm", "trixie")
-# What the steps use beside the packages; systemd comes with its own step.
+# Tools that the steps use besides the packages. systemd is installed by its own step.
 TOOLS = ("gcc", "libc6-dev", "man-db", "mount", "pkgconf")
 SYSTEMD = ("dbus-user-session", "libpam-systemd", "systemd")
 OLDER = "0.0.1"
@@ -63,12 +63,12 @@ def has(text, part):
 
 
 class Trial:
-    """The packages on one system. Each step() goes on from what those before have left."""
+    """The packages on one system. Each step continues from the state the previous ones left."""
 
     def __init__(self, system, debs, store):
         self.system, self.run, self.debs, self.store = system, system.run, debs, store
         self.names = [deb.name.split("_")[0] for deb in debs]
-        self.number = debs[0].name.split("_")[1]  # whatever is checked out meanwhile
+        self.number = debs[0].name.split("_")[1]  # independent of later checkouts
 
     def install(self, folder):
         self.system.apt("install", *sorted(f"{folder}/{deb.name}" for deb in self.debs))
@@ -240,13 +240,13 @@ def remove(trial):
     stores = digests(trial.system)
     trial.system.apt("purge", *trial.names)
     left = sorted(file for file in files if os.path.lexists(trial.system.path(file)))
-    trial.run("dpkg", "-S", *left)  # what is left is a folder of other packages
+    trial.run("dpkg", "-S", *left)  # the rest are folders of other packages
     same(traces(trial.system) - trial.traces, set())
     same(digests(trial.system), stores)
 
 
 def eventually(do):
-    """Does it until it does not fail, for a minute."""
+    """Repeats do() until it succeeds, for a minute at most."""
     for _ in range(120):
         try:
             return do()
@@ -257,7 +257,7 @@ def eventually(do):
 
 
 def traces(system):
-    """What has the project's name where packages and their scripts put things."""
+    """Returns everything with the project's name where packages and their scripts put files."""
     return {
         str(path)
         for folder in ("/etc", "/usr", "/var/lib")
@@ -266,7 +266,7 @@ def traces(system):
 
 
 def digests(system):
-    """The bytes of what users have stored."""
+    """Maps each file that users have stored to its digest."""
     return {
         path: hashlib.sha256(path.read_bytes()).digest()
         for folder in ("/home", "/srv")

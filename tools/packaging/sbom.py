@@ -15,7 +15,7 @@ import uuid
 
 from common import ROOT, Failure, quietly
 
-# Source package of Debian: name, license. What a build takes from the system is looked up here.
+# Debian source package: (name, license). Packages of the system in a build are looked up here.
 SYSTEM = {
     "sqlite3": ("SQLite", "blessing"),
     "libzstd": ("Zstandard", "BSD-3-Clause"),
@@ -32,7 +32,7 @@ SYSTEM = {
     "node-chart.js": ("Chart.js", "MIT"),
     "node-d3-hierarchy": ("d3-hierarchy", "BSD-3-Clause"),
 }
-# Of the compiler and the C library, which every program has.
+# Source packages of the compiler and the C library, which every program contains.
 TOOLCHAIN = ("gcc-", "glibc")
 
 
@@ -54,7 +54,7 @@ def package(name, version, license, place):
 
 
 def from_system(path):
-    """The package of a file of the system's; None: it is the toolchain's."""
+    """Returns the SPDX package of a system file, or None if it belongs to the toolchain."""
     path = pathlib.Path(path).resolve()
     found = None
     for name in (path, pathlib.Path("/" + str(path).removeprefix("/usr/"))):
@@ -71,7 +71,7 @@ def from_system(path):
 
 
 def contents(build):
-    """The packages that are in the programs of a build."""
+    """Returns the SPDX packages contained in the programs of a build."""
     commands = quietly("ninja", "-C", build, "-t", "commands", "offload", "offloadfs")
     paths = set(re.findall(r"(?<![\w.-])(/[^\s'\"]+\.a)(?=\s|$)", commands))
     paths |= set(re.findall(r"=(/[^\s'\"]+\.js)(?=\s|$)", commands))

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: MIT
-"""What other packages need of ours; each module needs its package only when it is used."""
+"""Adapters for other packages. Each module imports its package, so it needs that to be installed.
+"""
