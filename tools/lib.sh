@@ -23,7 +23,7 @@ configure() {
 		return 0
 	fi
 	if [ -n "$(ls -A "$dir" 2>/dev/null)" ] && [ ! -d "$dir/meson-private" ]; then
-		die "'$dir' holds something else than a build: name an empty or a new folder"
+		die "'$dir' is not a build directory: name an empty or a new folder"
 	fi
 	rm -rf "$dir"
 	# tools/bootstrap has already downloaded everything.

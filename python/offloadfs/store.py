@@ -310,7 +310,7 @@ class Store:
         """
         task = task or self.task
         if not task:
-            raise ValueError("which task is done? Name it here or as that of the Store")
+            raise ValueError("no task given: name one here or when the Store is made")
         return make(Ending, self._transport.done(task, [*keep], drop_all, self.timeout))
 
     @property

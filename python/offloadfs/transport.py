@@ -42,7 +42,7 @@ def _loads(text: bytes, who: str) -> Answer:
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise OffloadError(f"{who} answered no JSON object: {text[:200]!r}")
+        raise OffloadError(f"{who} did not answer with a JSON object: {text[:200]!r}")
     return answer
 
 
@@ -199,10 +199,10 @@ class Server:
             self.headers["Offload-Agent"] = agent
         self.url = urllib.parse.urlsplit(server)
         if self.url.scheme not in ("http", "https", "unix") and not server.startswith("/"):
-            raise Invalid(f"'{server}' is no server: give the path of a socket or an http:// URL")
+            raise Invalid(f"'{server}' is not a server: give a socket's path or an http:// URL")
         if token and self.url.scheme in ("http", "https"):
             if self.url.scheme == "http" and not _is_loopback(self.url.hostname):
-                raise Invalid(f"a token goes to '{server}' over https:// alone")
+                raise Invalid(f"a token is only sent over https://, not to '{server}'")
             self.headers["Authorization"] = f"Bearer {token}"
 
     def connect(self, timeout: float) -> http.client.HTTPConnection:
@@ -266,7 +266,7 @@ class Server:
                 raise http.client.IncompleteRead(b"", response.length)
 
     def done(self, task: str, keep: List[str], drop_all: bool, timeout: float) -> Answer:
-        raise OffloadError(f"a server ends no task: run 'offload task done {task}'")
+        raise OffloadError(f"a server cannot end a task: run 'offload task done {task}'")
 
 
 def _is_loopback(host: Optional[str]) -> bool:

@@ -101,7 +101,7 @@ class Tool(Scratch):
             Store().tasks()
         for answer in ("", "nonsense", "[]"):
             self.program(f"print({answer!r})")
-            with self.assertRaisesRegex(offloadfs.OffloadError, "no JSON object"):
+            with self.assertRaisesRegex(offloadfs.OffloadError, "not answer with a JSON object"):
                 Store().tasks()
 
     def test_it_is_missing_or_hangs(self):
@@ -264,10 +264,10 @@ class Server(Scratch):
 
     def test_names(self):
         for wrong in ("ftp://x", "127.0.0.1:80"):
-            with self.assertRaisesRegex(offloadfs.Invalid, "is no server"):
+            with self.assertRaisesRegex(offloadfs.Invalid, "is not a server"):
                 Store(server=wrong)
         for far in ("http://example.org", "http://127.example.org", "http://192.0.2.1:80"):
-            with self.assertRaisesRegex(offloadfs.Invalid, "https:// alone"):
+            with self.assertRaisesRegex(offloadfs.Invalid, "only sent over https://"):
                 Store(server=far, token="t")
         for right in ("http://localhost:1", "http://[::1]:1", "https://example.org", "unix:/s"):
             Store(server=right, token="t")

@@ -155,7 +155,7 @@ def bare(suite, folder):
     """Returns the bare system in `folder`/`suite`, creating it if necessary. Copy it for use."""
     root = folder / suite
     if not root.exists():
-        say(f"{suite}: debootstrap, which takes minutes once")
+        say(f"{suite}: running debootstrap, which takes minutes the first time")
         half = folder / f"{suite}.half"
         shutil.rmtree(half, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)

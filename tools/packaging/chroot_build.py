@@ -58,7 +58,7 @@ def commit_before():
     changed = f"-Sversion: '{version()}'"
     found = git("log", "-1", "--format=%H", changed, "HEAD", "--", "meson.build")
     if not found:
-        raise Failure(f"the history does not go back to before version {version()}")
+        raise Failure(f"the history has no commit before version {version()}")
     return git("rev-parse", found + "^")
 
 
@@ -69,7 +69,7 @@ def store_before(suite, systems, files):
     commit = commit_before()
     archive = systems / f"store-{commit[:12]}-{zlib.crc32(repr(files).encode()):x}.tar"
     if not archive.exists():
-        say(f"{suite}: building the version before, {commit[:12]}, which takes minutes")
+        say(f"{suite}: building the previous version, {commit[:12]}, which takes minutes")
         with builder(suite, systems) as system:
             build_before(system, commit)
             write_before(system, files)

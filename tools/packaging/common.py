@@ -35,7 +35,7 @@ def quietly(*command, input="", **options):
 def git(*command):
     """Runs git in the project; returns its output."""
     if not (ROOT / ".git").exists():
-        raise Failure(f"'{ROOT}' is not a git checkout: its commit is what is packed")
+        raise Failure(f"'{ROOT}' is not a git checkout: packages are made from its commit")
     return quietly("git", "-C", ROOT, *command).strip()
 
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Builds the Debian packages of the commit that is checked out.
+"""Builds the Debian packages of the checked-out commit.
 
-The build has a folder of its own, with the files of the commit and the archive of libfuse that
-tools/bootstrap has put into subprojects/packagecache, and uses no network. What it needs are the
-Build-Depends of debian/control: apt-get build-dep ./ installs them. A commit that no tag names is
-version VERSION~gitTIME.COMMIT, which is older than VERSION and newer than the commits before it.
-Whoever distributes the packages sets DEBFULLNAME and DEBEMAIL, as for dch(1): they are then the
-maintainer.
+Builds without a network, in a folder of its own with the files of the commit and the archive of
+libfuse that tools/bootstrap has put into subprojects/packagecache. Needs the Build-Depends of
+debian/control, which 'apt-get build-dep ./' installs. The version of a commit without a tag is
+VERSION~gitTIME.COMMIT, which is older than VERSION and newer than the commits before it.
+To distribute the packages, set DEBFULLNAME and DEBEMAIL to their maintainer, as for dch(1).
 """
 import os
 import pathlib
@@ -34,7 +33,7 @@ def arguments(parser):
         "-o", "--output", metavar="DIR", default=ROOT / "build-deb", type=pathlib.Path,
         help="where the packages are put (build-deb)",
     )
-    parser.add_argument("--no-lintian", action="store_true", help="without a look of lintian's")
+    parser.add_argument("--no-lintian", action="store_true", help="do not run lintian")
 
 
 def package_version():
@@ -110,5 +109,5 @@ def run(options):
                 raise Failure("'lintian' is not installed: apt-get install it, or --no-lintian")
             changes = next(file for file in built if file.suffix == ".changes")
             quietly(*LINTIAN, changes)
-            say("lintian has nothing against them")
+            say("lintian found no problems")
     return 0

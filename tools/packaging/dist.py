@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Makes the source archive, builds it without a network, and tests it.
 
-It has the files of the commit that is checked out, and the archive of libfuse that tools/bootstrap
-has put into subprojects/packagecache. The same commit makes the same bytes.
+It contains the files of the checked-out commit, and the archive of libfuse that tools/bootstrap has
+put into subprojects/packagecache. The same commit always gives the same bytes.
 """
 import pathlib
 import tempfile

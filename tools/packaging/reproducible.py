@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Builds the commit twice and compares every byte that is handed out.
+"""Builds the commit twice and compares every byte that is distributed.
 
-That is the source archive, what meson installs, and the wheel of python/. The builds differ in
-time, folder, place of the build directory, times of the sources, time zone, locale, and umask. The
-wheel alone has times and modes from outside: SOURCE_DATE_EPOCH and a umask of 022.
+This covers the source archive, the files that meson installs, and the wheel of python/. The builds
+differ in time, folder, location of the build directory, mtimes of the sources, time zone, locale
+and umask. Only the wheel needs its times and modes set: by SOURCE_DATE_EPOCH and a umask of 022.
 """
 import hashlib
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Writes what the programs of a build contain as SPDX 2.3 (JSON) to standard output.
+"""Writes the components of a build's programs to standard output, as SPDX 2.3 (JSON).
 
-It asks dpkg for what is from the system. SOURCE_DATE_EPOCH is the time of the document, if set.
+Asks dpkg about files of the system. SOURCE_DATE_EPOCH, if set, is the time of the document.
 """
 import datetime
 import json
@@ -37,7 +37,7 @@ TOOLCHAIN = ("gcc-", "glibc")
 
 
 def arguments(parser):
-    parser.add_argument("build", type=pathlib.Path, help="the directory of a build")
+    parser.add_argument("build", type=pathlib.Path, help="a build directory")
 
 
 def package(name, version, license, place):
@@ -91,9 +91,9 @@ def contents(build):
 
 def run(options):
     if not (options.build / "build.ninja").is_file():
-        raise Failure(f"'{options.build}' is not the directory of a build")
+        raise Failure(f"'{options.build}' is not a build directory")
     if not shutil.which("dpkg"):
-        raise Failure("'dpkg' is not installed: only Debian's packages can be told")
+        raise Failure("'dpkg' is not installed: only Debian packages can be identified")
     project = json.loads(quietly("meson", "introspect", "--projectinfo", options.build))
     own = package("offloadfs", project["version"], "MIT", "NOASSERTION")
     packages = {p["SPDXID"]: p for p in contents(options.build)}

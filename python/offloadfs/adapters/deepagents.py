@@ -25,7 +25,7 @@ def backend(store: Store, task: Optional[str] = None) -> Any:
     """
     task = task or store.task
     if not task:
-        raise ValueError("whose files are they? Name a task here or as that of the Store")
+        raise ValueError("no task given: name one here or when the Store is made")
     root = store.root or ""
     if not root:
         raise Unreachable("the tree is not mounted; 'offload up' mounts it")
