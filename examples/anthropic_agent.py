@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A small agent with a shell, on any service that speaks Anthropic's Messages.
+"""A small agent with a shell, for any service that offers Anthropic's Messages API.
 
     ANTHROPIC_BASE_URL   default: https://api.anthropic.com
     ANTHROPIC_API_KEY    ANTHROPIC_MODEL
@@ -8,8 +8,8 @@
     examples/anthropic_agent.py 'Why does ./long_tests.sh fail?'
 
 Before each request the messages are managed: long results become pointers, and the model reads the
-lines that it needs back with its shell. Only finish() and the lines with `context` concern
-offloading; the rest is an agent like any other. It needs the package: pip install ./python
+lines it needs with its shell. Only finish() and the lines with `context` concern offloading; the
+rest is an agent like any other. Needs the package: pip install ./python
 """
 import json
 import os

@@ -286,7 +286,7 @@ def _word(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-# --- whichever is there ---------------------------------------------------------------------------
+# --- either of them -------------------------------------------------------------------------------
 
 
 def find(path: Optional[str], agent: Optional[str]) -> Transport:

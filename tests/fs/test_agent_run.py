@@ -195,7 +195,7 @@ def an_agent_of_an_agent(case):
         assert a.sh("beside", "cat .offload/cache/f", env=env) == "y\n"
 
 
-# --- How it ends ----------------------------------------------------------------------------------
+# --- The end of a run -----------------------------------------------------------------------------
 
 
 @test
@@ -425,7 +425,7 @@ def nothing_is_typed_into_a_terminal_by_the_agent(case):
         t.expect("alive")
 
 
-# --- What is refused ------------------------------------------------------------------------------
+# --- Refusals -------------------------------------------------------------------------------------
 
 
 def refused(done, *words):

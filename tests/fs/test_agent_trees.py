@@ -128,7 +128,7 @@ def inside(m, tree, case):
         yield process
 
 
-# --- What there is --------------------------------------------------------------------------------
+# --- Content of the trees -------------------------------------------------------------------------
 
 SHARED = b"what several have written\n" * 3000
 STEP = {"tool": "bash", "args": {"command": "make"}, "result": "zebrafish of a step"}
@@ -182,7 +182,7 @@ def never(m, place, key):
     }.get(key, f"{key}-qqxxzzvv")
 
 
-# --- The tries ------------------------------------------------------------------------------------
+# --- Attempts -------------------------------------------------------------------------------------
 
 _tries = []
 OF_AGENTS = ("agent", "word of an agent")  # attempted from the tree above
@@ -326,7 +326,7 @@ def up(root, thing, suffix):
     return found or "nothing"
 
 
-# --- What must stay the same whatever others do ---------------------------------------------------
+# --- What changes in other trees must not affect --------------------------------------------------
 
 _sights = []
 _calls = itertools.count(1)
@@ -832,7 +832,7 @@ def trees_stay_where_they_are(case):
         assert sorted(os.listdir(m("agents"))) == ["a", "b"]
 
 
-# --- Descriptors that are kept --------------------------------------------------------------------
+# --- Open descriptors -----------------------------------------------------------------------------
 
 
 def keep_open(path):

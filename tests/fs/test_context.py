@@ -213,7 +213,7 @@ class Context:
         assert self.system == system_text, (self.system, system_text)
 
 
-# --- There and back -------------------------------------------------------------------------------
+# --- Round trips ----------------------------------------------------------------------------------
 
 
 def _form_variants():
@@ -456,7 +456,7 @@ def a_mountpoint_with_a_strange_name(case):
             context.gives_back(written)
 
 
-# --- What was lost --------------------------------------------------------------------------------
+# --- Lost results ---------------------------------------------------------------------------------
 
 
 @test(variants=MOUNTED)
@@ -512,7 +512,7 @@ def what_has_expired_is_told(case):
         context.refuses(context.list.encode(), "--restore", code=1, saying="it has expired")
 
 
-# --- Wrong input ----------------------------------------------------------------------------------
+# --- Invalid input --------------------------------------------------------------------------------
 
 WRONG = {
     "nothing": b"",
@@ -625,7 +625,7 @@ def places(case):
         context.refuses(data, "--store-dir", m("refs"), *small, code=1)
 
 
-# --- Where it cannot be stored, or not be said ----------------------------------------------------
+# --- Failing stores and output --------------------------------------------------------------------
 
 
 @test(root=True)

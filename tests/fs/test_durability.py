@@ -127,7 +127,7 @@ def sealing_makes_tool_results_smaller(case):
         assert stored < apparent, f"{apparent} bytes, du says {stored}"
 
 
-# --- Killed in the middle -------------------------------------------------------------------------
+# --- Kills in the middle of operations ------------------------------------------------------------
 
 
 class Copier(threading.Thread):

@@ -385,7 +385,7 @@ def test_a_live_task_keeps_its_files(case):
         assert not is_there(m("tasks/t/shell/x"))
 
 
-# --- Room -----------------------------------------------------------------------------------------
+# --- Lack of room ---------------------------------------------------------------------------------
 
 
 def until(m, clock, condition, what):
@@ -700,7 +700,7 @@ def test_killed_while_it_collects(case):
     run(OFFLOAD, "verify", "--store", case.store)
 
 
-# --- What is said of them -------------------------------------------------------------------------
+# --- Reports --------------------------------------------------------------------------------------
 
 
 @test

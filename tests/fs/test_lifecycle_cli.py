@@ -260,7 +260,7 @@ def stats_of_nothing(case):
     assert not os.path.exists(case.store)
 
 
-# --- Tasks, collections and what is gone ----------------------------------------------------------
+# --- Tasks, collections and removed files ---------------------------------------------------------
 
 
 # The longest interval, so that all removals happen in requested collections and are reported there.

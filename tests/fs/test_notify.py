@@ -59,7 +59,7 @@ def by_view(m, path):
     return m("views/recent", f"{xattr(path, 'ref')}-{os.path.basename(path)}")
 
 
-# --- Removed after it was read by its ref ---------------------------------------------------------
+# --- Removal of files read by their refs ----------------------------------------------------------
 
 
 def remove(m, path):
@@ -143,7 +143,7 @@ def while_it_is_in_use_it_can_be_read(case, mapped):
         drafts_take(m, 0)
 
 
-# --- The end --------------------------------------------------------------------------------------
+# --- The end of the daemon ------------------------------------------------------------------------
 
 
 class Storm:

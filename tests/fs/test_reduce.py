@@ -289,7 +289,7 @@ def the_same_gives_the_same(case, mounted):
         assert refs == [json.loads(line)["outcome_ref"] for line in first.stdout.splitlines()]
 
 
-# --- Input that is wrong --------------------------------------------------------------------------
+# --- Invalid input --------------------------------------------------------------------------------
 
 GOOD = json.dumps({"tool": "Bash", "args": {}, "result": "x\n" * 1000}).encode()
 

@@ -285,7 +285,7 @@ def help_and_version_are_no_errors(case):
         assert done.stderr == b"", done.stderr
 
 
-# --- And what it does not refuse ------------------------------------------------------------------
+# --- What is not refused --------------------------------------------------------------------------
 
 
 @test

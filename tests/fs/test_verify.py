@@ -568,9 +568,6 @@ def a_damaged_draft_is_named(case, damage):
         check_content(m, known, {"cache/shell/1"})
 
 
-# --- Damaged index --------------------------------------------------------------------------------
-
-
 # --- The attribute --------------------------------------------------------------------------------
 
 
@@ -617,7 +614,7 @@ def one_verification_at_a_time(case):
         assert status(case.mnt)["done"] == status(case.mnt)["total"] > 0
 
 
-# --- A terminal, and odd ends ---------------------------------------------------------------------
+# --- Terminals and unusual ends -------------------------------------------------------------------
 
 
 @test(variants=MOUNTED)

@@ -252,7 +252,7 @@ def thousands_of_files(case):
         assert done.count(b" -> ../../../refs/") == 3000
 
 
-# --- What can be set ------------------------------------------------------------------------------
+# --- Attributes that can be set -------------------------------------------------------------------
 
 
 @test
@@ -388,7 +388,7 @@ def what_is_made_up_can_be_copied(case):
                 assert os.path.getsize(out) > 100
 
 
-# --- What is refused ------------------------------------------------------------------------------
+# --- Refusals -------------------------------------------------------------------------------------
 
 
 @test
@@ -513,7 +513,7 @@ def the_metrics_are_prometheus_text(case):
         assert ("offloadfs_calls_total", '{call="lookup"}') in samples
 
 
-# --- Many at once ---------------------------------------------------------------------------------
+# --- Concurrent changes ---------------------------------------------------------------------------
 
 
 @test(timeout=180)
