@@ -71,8 +71,7 @@ def ask(messages):
 
 def bash(command):
     """
-    Returns the output of a command, run where `offload` runs, as the paths in pointers are
-    relative.
+    Returns a command's output. Runs it where `offload` runs, since paths in pointers are relative.
     """
     print(f"+ {command}", file=sys.stderr)
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}

@@ -222,9 +222,7 @@ def uses_of_files():
 
 
 def circles_of(uses):
-    """
-    Returns the maximal sets of files that all use each other, directly or not (Tarjan's algorithm).
-    """
+    """Returns the maximal sets of files that use each other, directly or not (Tarjan)."""
     number, lowest, stack, circles = {}, {}, [], []
 
     def visit(name):
@@ -275,9 +273,7 @@ def check_basenames():
 
 
 def check_tags():
-    """
-    Covers tags in headers, and all tags that begin with ofs_; other tags are private to a .c file.
-    """
+    """Covers tags in headers and all that begin with ofs_; others are private to a .c file."""
     found = defaultdict(set)
     for path in sources(SRC) + sources(ROOT / "include"):
         for tag in TAG.findall(strip(path.read_text(), includes=False)):

@@ -11,9 +11,7 @@ log = logging.getLogger("offloadfs")
 
 
 def plain(value: Any) -> Any:
-    """
-    Returns the JSON equivalent of a value. Objects of SDKs (Pydantic models) become dictionaries.
-    """
+    """Returns a value's JSON equivalent. Objects of SDKs (Pydantic models) become dictionaries."""
     if isinstance(value, dict):
         return {key: plain(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):

@@ -212,8 +212,7 @@ class Store:
 
     def search(self, query: str, **filters: Any) -> List[Hit]:
         """
-        Returns passages, best first. Filters: path, tier, category, task, tag, after, before,
-        limit.
+        Returns passages, best first. Filters: path, tier, category, task, tag, after, before, limit
         """
         return [make(Hit, hit) for hit in self.call("memory_search", query=query, **filters)["hits"]]
 
@@ -228,7 +227,7 @@ class Store:
         limit: Optional[int] = None,
     ) -> Grep:
         """
-        Finds lines that match a regular expression, in a ref, file or folder (None: everywhere).
+        Finds lines matching a regular expression, in a ref, file or folder (None: everywhere).
         """
         return make(
             Grep,
@@ -286,9 +285,7 @@ class Store:
     # --- the whole
 
     def stats(self, since: Optional[str] = None, by: Sequence[str] = ()) -> Stats:
-        """
-        Returns what was kept out of prompts, since a date or an age, by day, way, agent or task.
-        """
+        """Returns what was kept out of prompts, since a date or age, by day, way, agent or task."""
         return make(Stats, self.call("memory_stats", since=since, by=[*by] or None))
 
     def usage(self) -> List[Usage]:

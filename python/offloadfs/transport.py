@@ -27,9 +27,7 @@ class Transport(Protocol):
     def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer: ...
 
     def chunks(self, memory: str, timeout: float) -> Iterator[bytes]:
-        """
-        Yields the content in pieces of at most 65,536 bytes; the timeout applies to each piece.
-        """
+        """Yields the content in pieces of at most 65,536 bytes; the timeout is for each piece."""
 
     def done(
         self, task: str, keep: List[str], drop_all: bool, timeout: float
@@ -157,7 +155,7 @@ def _is_store(path: str) -> bool:
 
 # --- the server -----------------------------------------------------------------------------------
 
-# Method and path of each call. {id} is replaced by memory_id; with GET the other arguments form the
+# Method and path of each call. memory_id replaces {id}; with GET the other arguments form the
 # query.
 _ROUTES = {
     "memory_offload": ("POST", "/v1/memories"),
@@ -290,9 +288,7 @@ def _word(value: Any) -> str:
 
 
 def find(path: Optional[str], agent: Optional[str]) -> Transport:
-    """
-    Returns the tool, combined with the same tree's server at its default socket if that is running.
-    """
+    """Returns the tool, combined with the same tree's server if that runs at its default socket."""
     tool = Tool(path, agent)
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_STATE_HOME")
     folder = folder or os.path.expanduser("~/.local/state")

@@ -108,8 +108,7 @@ class Client:
 class Adapters(unittest.TestCase):
     def check(self, path, answer, functions, want, **options):
         """
-        Checks that both functions send the managed messages and append the answer; yields the
-        requests.
+        Checks that both functions send managed messages and append the answer; yields the requests.
         """
         for wait in (False, True):
             c = context(**options)
@@ -177,9 +176,7 @@ class Adapters(unittest.TestCase):
 
 @contextlib.contextmanager
 def packages(**modules):
-    """
-    Replaces modules, installed or not, by ones with these members; __ in a name stands for a dot.
-    """
+    """Replaces modules, installed or not, by some with these members; __ in a name means a dot."""
     before = dict(sys.modules)
     for name, members in modules.items():
         full = name.replace("__", ".")

@@ -8,8 +8,7 @@ from files import data_folder, log_text
 
 def recorded(folder=None):
     """
-    Maps names to messages in OpenAI's form: the recorded traces, or generated chats if there are
-    none.
+    Maps names to messages in OpenAI's form: recorded traces, or generated chats if there are none.
     """
     folder, chats = folder or data_folder(), {}
     airline = folder / "tau-bench" / "gpt-4o-airline.json"
@@ -22,9 +21,7 @@ def recorded(folder=None):
 
 
 def transcripts(folder=None):
-    """
-    Maps names to messages in OpenAI's form, from the recorded transcripts of Claude Code, if any.
-    """
+    """Maps names to messages in OpenAI's form: the recorded Claude Code transcripts, if any."""
     chats = {}
     for path in sorted((folder or data_folder()).glob("claude-code/*.jsonl")):
         chats.update(transcript(path))
@@ -46,9 +43,7 @@ def transcript(path):
 
 
 def _add_blocks(chat, role, content):
-    """
-    Adds a transcript entry to `chat`. One answer of the model may be spread over several entries.
-    """
+    """Adds a transcript entry to `chat`. An answer of the model may span several entries."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for block in blocks:
         if block["type"] == "tool_result":

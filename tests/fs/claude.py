@@ -76,9 +76,7 @@ class Chat:
         return {**event, **more}
 
     def hook(self, event, *options, cwd="/", code=0):
-        """
-        Runs the hook in `cwd`; returns its answer (None if it printed nothing) and standard error.
-        """
+        """Runs the hook in `cwd`; returns its answer (None: it printed none) and standard error."""
         data = event if isinstance(event, bytes) else json.dumps(event).encode()
         done = run(
             OFFLOAD,

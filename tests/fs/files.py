@@ -20,9 +20,7 @@ def noise(size, seed):
 
 
 def log_text(size, seed):
-    """
-    Returns about `size` bytes of lines like those of a build or a search. Ends with a newline.
-    """
+    """Returns about `size` bytes of lines like those of a build or search. Ends with a newline."""
     rng = random.Random(seed)
     words = [
         "open",
@@ -45,9 +43,7 @@ def log_text(size, seed):
 
 
 def lines(data, first, last=None):
-    """
-    Returns lines `first` to `last` (from 1, inclusive; None: to the end), as `sed -n` prints them.
-    """
+    """Returns lines `first` to `last` (from 1, inclusive; None: to the end), like `sed -n`."""
     return b"".join(split_lines(data)[first - 1 : last])
 
 
@@ -142,9 +138,7 @@ def same_tree(got, want):
 
 
 def disk_usage(directory):
-    """
-    Returns the bytes on disk of the files directly in `directory`; files may vanish meanwhile.
-    """
+    """Returns bytes on disk of the files directly in `directory`; files may vanish meanwhile."""
     total = 0
     for entry in os.scandir(directory):
         with contextlib.suppress(FileNotFoundError):

@@ -108,9 +108,7 @@ def raises(*codes):
 
 
 def eventually(condition, what, seconds=20):
-    """
-    Polls until `condition()` is true and returns its value; fails after `seconds` (times SLOW).
-    """
+    """Polls until `condition()` is true and returns its value; fails after `seconds` (x SLOW)."""
     deadline = time.monotonic() + seconds * SLOW
     while True:
         value = condition()
@@ -296,10 +294,7 @@ def detach(mnt, lazy=False):
 
 
 def release(directory):
-    """
-    Unmounts everything in `directory`, lazily if necessary; returns an error text if that fails, or
-    None.
-    """
+    """Unmounts everything in `directory`, lazily if necessary; returns an error text, or None."""
     deadline = time.monotonic() + 10
     while True:
         left = mount_points(directory)
@@ -319,9 +314,7 @@ def uring_enabled():
 
 
 class Mount:
-    """
-    One daemon and its mount. As a context manager, it unmounts on exit and requires exit code 0.
-    """
+    """One daemon and its mount. As a context manager, unmounts on exit and requires exit code 0."""
 
     def __init__(self, case, store, mnt, options):
         self.case, self.store, self.mnt = case, store, mnt
@@ -378,10 +371,7 @@ class Mount:
         ) == "serves"
 
     def start(self):
-        """
-        Starts the daemon and waits until it serves. Fails if a dead mount is left below the new
-        one.
-        """
+        """Starts the daemon and waits until it serves. No dead mount may be left below."""
         self.launch()
         if not self.comes_up():
             raise AssertionError(
@@ -497,8 +487,7 @@ def _sha256(path):
 
 class Case:
     """
-    The working directory of one test, with the paths of a store (not yet created) and a mountpoint
-    in it.
+    A test's working directory, with the paths of a store (not yet created) and a mountpoint in it.
     """
 
     def __init__(self, directory):
@@ -530,10 +519,7 @@ def _raise_interrupted(signum, _frame):
 
 
 def _test_process(chosen, directory, result_fd, log_fd):
-    """
-    Runs one test in the child; writes (status, reason) to `result_fd`. Nothing written means
-    failure.
-    """
+    """Runs one test in the child; writes (status, reason) to `result_fd`, or nothing on failure."""
     try:
         os.setsid()
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -580,9 +566,7 @@ def children_of(pid):
 
 
 def _collect_orphans():
-    """
-    Waits for background processes that the test left running, such as daemons; returns complaints.
-    """
+    """Waits for background processes that the test left running; returns complaints."""
     complaints = []
     deadline = time.monotonic() + 10 * SLOW
     while True:
@@ -653,9 +637,7 @@ def _run(chosen, keep):
 
 
 def _remove(directory):
-    """
-    Removes a test's directory, whatever its modes; returns an error text if that fails, or None.
-    """
+    """Removes a test's directory, whatever its modes; returns an error text, or None."""
     for folder, names, _ in os.walk(directory):
         for path in (os.path.join(folder, name) for name in names):
             with contextlib.suppress(OSError):
@@ -771,9 +753,7 @@ class Worker:
 
 
 def _results(tests, keep, jobs):
-    """
-    Runs the tests, `jobs` at a time; yields (test, status, reason, text, seconds) as they end.
-    """
+    """Runs the tests, `jobs` at a time; yields (test, status, reason, text, seconds) for each."""
     workers = []
     try:
         for _ in range(min(jobs, len(tests))):

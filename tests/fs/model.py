@@ -244,10 +244,7 @@ def describe(path):
 
 
 def snapshot(root):
-    """
-    Maps every name below `root` to describe(), a content digest and the first name of the same
-    file.
-    """
+    """Maps each name below `root` to describe(), a content digest and the file's first name."""
     found, first = {}, {}
     for top in TOPS:
         for folder, dirs, names in os.walk(os.path.join(root, top)):
@@ -266,10 +263,7 @@ def snapshot(root):
 
 
 def directory_links(root):
-    """
-    Lists directories whose link count is neither 2 plus the number of subdirectories nor 1
-    (unknown).
-    """
+    """Lists directories whose link count is not 2 plus the subdirectories (or 1: unknown)."""
     wrong = []
     for folder, dirs, _ in os.walk(root):
         want = 2 + sum(not os.path.islink(os.path.join(folder, d)) for d in dirs)

@@ -31,8 +31,7 @@ class Service:
 
     def reply(self, path, headers, body):
         """
-        Returns the response object; raises AssertionError for a request that the service would
-        refuse.
+        Returns the response object; raises AssertionError if the service would refuse the request.
         """
         request = json.loads(body)
         self.check(path, headers, request)

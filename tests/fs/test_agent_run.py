@@ -382,8 +382,7 @@ def a_shell_inside_has_job_control_and_gives_the_terminal_back(case):
     with agents(case) as a, terminal(a) as t:
         t.type("sh -c 'offload agent run one -- env PS1=in\"si\"de: bash --norc -i; read x; echo b''ack-$x'\n")
         t.expect("inside:")
-        # Run tail without a shell: a shell stopped while it starts a command is never reported as
-        # stopped.
+        # No shell around tail: one stopped while it starts a command is never reported as stopped.
         t.type("echo rea''dy >word; tail -f word\n")
         t.expect("ready")
         t.type("\x1a")
@@ -463,9 +462,7 @@ def what_cannot_be_isolated_is_not_run(case):
 
 
 def handle_of(path):
-    """
-    Returns (type, hex bytes) of a file's handle for open_by_handle_at(), or None if it has none.
-    """
+    """Returns (type, hex bytes) of a file's handle for open_by_handle_at(); None: it has none."""
     handle = ctypes.create_string_buffer(struct.pack("Ii", 128, 0) + bytes(128))
     mount_id = ctypes.c_int()
     if libc.name_to_handle_at(-100, os.fsencode(path), handle, ctypes.byref(mount_id), 0) != 0:
@@ -524,9 +521,7 @@ def bind(a, path, point):
 
 @contextlib.contextmanager
 def mount_more(a, context):
-    """
-    Adds everything that root can mount to show the tree, the store or the daemon a second time.
-    """
+    """Adds everything that root can mount to show the tree, store or daemon a second time."""
     for name, what in (
         ("second_mount", a.mnt),
         ("agent_mount", a.mount("agents/b")),

@@ -316,8 +316,7 @@ def dry_run_of_task(root, thing, suffix):
     return collect(root, f"dry-run task {thing}")["looked"]
 
 
-# From outside, these paths lead above the other tree, so the walk finds the file. Inside, they lead
-# nowhere.
+# From outside, these paths lead above the other tree, where its file is found. Inside, nowhere.
 @attempt("word", "..", "../..", "agents/../..")
 def up(root, thing, suffix):
     found = []
@@ -836,9 +835,7 @@ def trees_stay_where_they_are(case):
 
 
 def keep_open(path):
-    """
-    Opens a file and leaves it open; returns the descriptor, which is valid in the calling process.
-    """
+    """Opens a file and leaves it open; returns the descriptor, for the process that runs this."""
     return os.open(path, os.O_RDWR if not os.path.isdir(path) else os.O_RDONLY)
 
 

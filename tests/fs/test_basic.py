@@ -619,9 +619,7 @@ def create(path):
 
 
 def refused(function, *arguments):
-    """
-    Fails unless the call is refused as not permitted, rather than failing as if something broke.
-    """
+    """Fails unless the call is refused as not permitted, not as if something were broken."""
     with raises(
         errno.EPERM,
         errno.EACCES,

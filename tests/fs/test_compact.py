@@ -59,9 +59,7 @@ def make_step(number, code=0):
 
 
 def long_history(count):
-    """
-    Makes read steps with refs, but every fifth step is a command, and every second command fails.
-    """
+    """Makes read steps with refs; every fifth step is a command, and every second command fails."""
     return [
         make_step(i, code=i // 5 % 2) if i % 5 == 0 else read_step(i, ref=f"q{i}z")
         for i in range(1, count + 1)

@@ -38,9 +38,7 @@ THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
 
 
 class Workspace:
-    """
-    A home directory with a workspace (by default a git repository), in which `offload` is run.
-    """
+    """A home directory with a workspace (by default a git repository) in which `offload` runs."""
 
     def __init__(self, case, git=True):
         if not os.access(OFFLOAD, os.X_OK):
@@ -121,8 +119,7 @@ class Workspace:
 
     def look(self, mounted):
         """
-        Returns everything offloaded, read through the mount: {path in the tree: content} and {path:
-        ref}.
+        Returns {path in the tree: content} and {path: ref} of all files, read through the mount.
         """
         if not mounted:
             self.up()

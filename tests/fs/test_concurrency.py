@@ -242,9 +242,7 @@ def rename_storms_lose_and_double_nothing(case, variant):
 
 
 def identities(m, folders):
-    """
-    Maps inode numbers to content for the files in these directories. No file may have two names.
-    """
+    """Maps inode numbers to the content of the files in these directories, one name for each."""
     found = {}
     for folder in folders:
         for name in os.listdir(m(folder)):

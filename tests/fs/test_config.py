@@ -30,9 +30,7 @@ TEN_LINES = b"".join(b"line %d\n" % n for n in range(1, 11))
 
 
 def configure(case, text, name="config.ini"):
-    """
-    Writes a configuration file into the store, creating the store's directory; returns the path.
-    """
+    """Writes a configuration file into the store, which it creates if missing; returns the path."""
     os.makedirs(case.store, mode=0o700, exist_ok=True)
     path = os.path.join(case.store, name)
     write(path, text)
@@ -46,9 +44,7 @@ def lines_of_a_slice(m):
 
 
 def refuse(case, *options, code=1):
-    """
-    Starts the daemon, which must refuse with one line and leave nothing mounted; returns the line.
-    """
+    """Starts the daemon, which must refuse in one line and mount nothing; returns the line."""
     arguments = [word for option in options for word in ("-o", option)]
     done = run(OFFLOADFS, *arguments, case.store, case.mnt, check=False, timeout=30 * SLOW)
     said = done.stderr.decode()
@@ -105,10 +101,7 @@ def another_file_takes_the_place_of_that_of_the_store(case):
 
 
 def lifetime(path):
-    """
-    Returns a file's time to live as shown, and the number of days until it expires ("never":
-    never).
-    """
+    """Returns a file's time to live as shown, and the days until it expires (or "never")."""
     ttl = os.getxattr(path, "user.offload.ttl").decode()
     expires = os.getxattr(path, "user.offload.expires").decode()
     if expires == "never":

@@ -198,10 +198,7 @@ class Context:
         return answer
 
     def refuses(self, data, *words, code=2, saying="", **more):
-        """
-        Requires that the command fails with a one-line message containing `saying`, and prints
-        nothing.
-        """
+        """Requires a failure with a one-line message containing `saying`, and no output."""
         out, said = self.run(data, *words, code=code, **more)
         assert not out, out[:200]
         assert len(said.splitlines()) == 1 and saying in said, said
@@ -281,8 +278,7 @@ def a_chat_that_goes_on(case, mounted):
 @test(variants={form: form for form in FORMS})
 def a_harness_that_writes_it_anew(case, form):
     """
-    The harness parses each answer and serializes it differently. The restored chat must be
-    equivalent.
+    The harness parses each answer and serializes it differently; the restored chat is equivalent.
     """
     messages, system = FORMS[form](generated(8, 6000))
     context = Context(case, False)
@@ -406,10 +402,7 @@ def pointers_lead_to_what_was_there(case):
 
 @test
 def what_was_read_back_stays(case):
-    """
-    A model reads part of an offloaded result by the path in its pointer; that output is not
-    offloaded.
-    """
+    """Output in which a model reads an offloaded result back, by its pointer, is not offloaded."""
     with case.mount(SEAL_SOON) as m:
         context = Context(case, True)
         chat = generated(2, 9000)

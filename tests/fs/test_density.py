@@ -20,7 +20,7 @@ SETTLED = 30  # seconds; the store waits for 10 s of quiet
 
 def result(number, matches=15):
     """
-    Returns a tool result of about 2 KiB that shares its words, but not its values, with others.
+    Returns a tool result of about 2 KiB: words in common with other results, different values.
     """
     rng = random.Random(number)
     head = (

@@ -69,9 +69,7 @@ def doctor(case, *words, prefix=(), env=None, cwd=None):
 
 
 def state_of(case):
-    """
-    Describes the case's directory, without mounts and any store that a daemon may be changing.
-    """
+    """Describes the case's directory, without mounts or a store that a daemon may be changing."""
     mounts = mount_points(case.dir)
     hidden = set(mounts) | ({case.store, case.path("data")} if mounts else set())
     found = {}

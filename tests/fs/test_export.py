@@ -175,8 +175,7 @@ def a_ref_never_shows_another_content(case):
         forge(archive, [("cache/web/elsewhere", b"lives\n", {"ref": refs[1]})])
         done = t.json("import", archive)
         assert done["there"] == 1 and done["items"][0]["path"] == "tasks/U/shell/b", done
-        # A ref that this store never used is unknown before the import and refers to the file
-        # afterwards.
+        # A ref new to this store is unknown before the import, and then refers to the file.
         with raises(errno.ENOENT):
             os.stat(m("refs/zzzzzzz1"))
         forge(archive, [("persistent/web/new", b"new\n", {"ref": "zzzzzzz1", "origin_task": "V", "origin_category": "web"})])

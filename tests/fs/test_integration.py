@@ -85,9 +85,7 @@ class Workspace:
         return result_of(command, self.path, self.env)
 
     def agent(self, service, task, env=None, check=True):
-        """
-        Runs the example agent for the service; returns its final words and its progress output.
-        """
+        """Runs the example agent for the service; returns its final words and progress output."""
         name = type(service).__name__.lower()
         with serving(service) as variables:
             done = run(
@@ -139,8 +137,7 @@ def workspace(case):
 
 DOCS = [SOURCE_ROOT / "docs" / name for name in ("INTEGRATION.md", "AGENTS.md")]
 DOC_HOME = "/home/ann"
-# Values that differ in each run, as (what precedes, pattern): refs, times in names, times, chats,
-# stores.
+# Values that differ in each run, as (prefix, pattern): refs, times in names, times, chats, stores.
 KINDS = (
     (r"\(ref |\[ref |refs/|\bja?-[0-9a-f]{8}-", r"[0-9a-z]{6,8}\b"),
     (r"_", r"\d{10}(?=_)"),
@@ -158,9 +155,7 @@ class Block:
         self.request, self.text = request, text
 
     def steps(self):
-        """
-        Returns [command, expected output] pairs. Lines that begin with `> ` continue a command.
-        """
+        """Returns [command, expected output] pairs. Lines with `> ` in front continue a command."""
         out = []
         for line in self.text.splitlines(True):
             if line.startswith("$ "):

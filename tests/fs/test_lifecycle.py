@@ -92,9 +92,7 @@ def use(clock, path, content, file=None):
 
 
 def reads(m):
-    """
-    Returns how many read requests the daemon has received, apart from that for the status itself.
-    """
+    """Returns how many reads the daemon has received, without that of the status itself."""
     with open(m(".offload/status.json")) as f:
         return json.load(f)["calls"]["read"]
 
@@ -420,10 +418,7 @@ def says(m, **wanted):
 
 
 def make_aged(m, clock, count):
-    """
-    Creates evictable files of 200 KiB, the first unused for longest, and some that are not
-    evictable.
-    """
+    """Creates evictable files of 200 KiB, the first unused for longest, and others."""
     for i in range(count):
         m.make(f"cache/shell/{i:02d}", noise(200 * KIB, i))
         clock.pass_time(10)

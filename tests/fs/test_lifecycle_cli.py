@@ -278,7 +278,7 @@ def living(case, *options):
 
 def collect_until(offload, clock, paths, seconds=20):
     """
-    Lets time pass and collects until these files are gone; returns {path: item} of all removals.
+    Lets time pass and collects until these files are gone; returns {path: item} of all removed.
     """
     told = {}
 

@@ -233,10 +233,7 @@ def pages_hold_each_file_once_while_files_come_and_go(case):
         assert [f["path"] for f in whole] == sorted(f["path"] for f in whole)
 
         def interrupted(order, forget):
-            """
-            Changes much in the middle of a listing. With `forget`, the gathered list is lost as
-            well.
-            """
+            """Changes much during a listing. With `forget`, also drops the gathered list."""
             head, *files = read(m(".offload/list", f"sort:{order} page:1000")).splitlines()
             position = json.loads(head)["next"]
             shown = [json.loads(f)["ref"] for f in files]

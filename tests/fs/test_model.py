@@ -18,7 +18,7 @@ SEEDS = {str(seed): seed for seed in range(1, 9)}
 @test(variants=SEEDS, timeout=180)
 def a_random_tree_equals_its_model(case, seed):
     """
-    If this fails, `tools/model --seed SEED --steps STEPS` finds the shortest way to the failure.
+    On failure, `tools/model --seed SEED --steps STEPS` finds the shortest sequence that fails.
     """
     play(case, random_ops(seed, STEPS), first_delay(seed))
 

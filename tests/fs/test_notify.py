@@ -374,9 +374,7 @@ def it_ends_while_an_fsync_waits(case):
 
 @test
 def directories_are_listed_anew_for_whoever_asks_for_attributes(case):
-    """
-    Reading makes the kernel's attributes of a file stale; a fresh listing renews them all at once.
-    """
+    """Reading makes the kernel's attributes of a file stale; a new listing renews them all."""
     files = {d: [f"cache/{d}/{n}" for n in range(100)] for d in ("shell", "web")}
     with case.mount(SEAL_SOON) as m:
         m.wait_sealed(*[m.make(p, b"content " * 100) for paths in files.values() for p in paths])

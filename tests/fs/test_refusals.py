@@ -26,8 +26,7 @@ from harness import (
 
 def refuse(case, *arguments, prefix=(), codes=(1,)):
     """
-    Runs the daemon, which must refuse; returns its line. Nothing in the case's directory may
-    change.
+    Runs the daemon, which must refuse and change nothing in the case's directory; returns its line.
     """
     before = everything(case)
     mounted = mount_points(case.dir)
@@ -138,8 +137,7 @@ def overwritten(index):
 @test(variants={f.__name__: f for f in (lost, emptied, overwritten)})
 def a_store_without_a_sound_index(case, damage):
     """
-    The packs and journal are not mistaken for leftovers: once the index is restored, everything is
-    back.
+    Packs and journal are not taken for leftovers: with the index restored, everything is back.
     """
     make_store(case)
     index = os.path.join(case.store, "index.db")

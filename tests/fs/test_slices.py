@@ -211,9 +211,7 @@ def wrong_ranges(case, state):
 
 
 def cut_notice(got, want):
-    """
-    Splits a capped slice into its content and the path in its notice (None: it was not capped).
-    """
+    """Splits a capped slice into content and the path in its notice (None: it was not capped)."""
     if got == want:
         return got, None
     at = got.rfind(b"[offloadfs:")
@@ -232,19 +230,14 @@ def cut_notice(got, want):
 
 
 def resolve(m, sliced, named):
-    """
-    Returns the file that a notice names by a path: absolute, below the mountpoint, or beside the
-    slice.
-    """
+    """Returns the file that a notice names: absolute, below the mountpoint, or beside the slice."""
     tries = [named, m(named.lstrip("/")), os.path.join(os.path.dirname(sliced), named)]
     base = re.compile("[:#@][^:#@]*$")
     return next(t for t in tries if os.path.isabs(t) and os.path.isfile(base.sub("", t)))
 
 
 def follow(m, path, want):
-    """
-    Reads a slice and its continuations to the end; returns the pieces, which must add up to `want`.
-    """
+    """Reads a slice and its continuations to the end; returns the pieces, in all `want`."""
     pieces = []
     whole = want
     while path:

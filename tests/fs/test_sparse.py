@@ -140,8 +140,7 @@ def cp_within_the_mount_takes_no_space(case, seal):
     with case.mount(SEAL_SOON if seal else SEAL_NEVER) as m:
         path = m.make("cache/shell/f", data)
         sealed(m, path, seal)
-        # Seal nothing: a sealed copy shares its blocks with the source, so cp would take it for
-        # sparse.
+        # Seal nothing: sealed copies share blocks with the source, so cp would take it for sparse.
         m.remount(SEAL_NEVER)
         before = stored(m)
         for i in range(8):

@@ -310,8 +310,7 @@ def up_right_after_a_crash_leaves_one_daemon(case):
 @test
 def in_the_foreground_a_service_manager_keeps_it(case):
     """
-    The service manager is told when the tree is mounted, receives the signals, and restarts a dead
-    daemon.
+    A service manager learns when the tree is mounted, gets the signals, and restarts the daemon.
     """
     ws = Workspace(case)
     for name in (case.path("notify"), f"\0offloadfs-{os.getpid()}"):

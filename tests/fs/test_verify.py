@@ -343,8 +343,7 @@ def a_damaged_frame_costs_the_files_in_it_and_no_others(case, mounted):
 def damage_in_one_piece_of_a_large_file_costs_that_file(case, mounted):
     with case.mount(SEAL_SOON) as m:
         known = fill(case, m, groups=1)
-        # Outside persistent/, where the indexer could read it, which would leave it in the daemon's
-        # cache.
+        # Outside persistent/: the indexer might read it there and leave it in the daemon's cache.
         known["cache/shell/large"] = noise(5 * PIECE + 1000, 77)
         m.wait_sealed(m.make("cache/shell/large", known["cache/shell/large"]))
         m.remount()

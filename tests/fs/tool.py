@@ -27,10 +27,7 @@ class Tool:
         return out.splitlines()
 
     def refuses(self, command, *words, code=1, saying=""):
-        """
-        Requires that the command fails with a one-line message containing `saying`, and prints
-        nothing.
-        """
+        """Requires a failure with a one-line message containing `saying`, and no output."""
         out = self(command, *words, code=code)
         assert not out, out
         assert len(self.said.splitlines()) == 1 and saying in self.said, self.said

@@ -237,9 +237,7 @@ def any_inherited_directory(_):
 
 @attempt
 def the_descriptors_of_another_process(c):
-    """
-    Ancestors may have left a descriptor open: the supervisor, init, or whoever started the attempt.
-    """
+    """Ancestors may have left one open: the supervisor, init, or whoever started the attempt."""
     found = False
     for pid in {os.getppid(), 1, c["parent"]}:
         with contextlib.suppress(OSError):
@@ -260,9 +258,7 @@ def a_file_handle(c):
 
 @attempt(root=True)
 def a_file_handle_in_a_namespace(c):
-    """
-    Since Linux 6.11 the owner of a mount namespace may open directories below its mounts by handle.
-    """
+    """Since Linux 6.11 the owner of a mount namespace may open directories below its mounts."""
     if c["inside"]:
         become_root()
     return a_file_handle(c)
@@ -330,9 +326,7 @@ def the_mount_namespace_of_the_daemon(c):
 
 @attempt(root=True)
 def the_namespaces_of_init(c):
-    """
-    Inside, uses the sandbox's own init, which might have kept rights; outside, another agent's.
-    """
+    """Inside, the sandbox's own init, which might have kept rights; outside, another agent's."""
     pid = 1 if c["inside"] else c["other_init"]
     for fd in [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("user", "mnt")]:
         call("setns", fd, 0)

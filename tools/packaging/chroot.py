@@ -22,9 +22,7 @@ ENVIRONMENT = {
 
 
 def in_own_namespaces():
-    """
-    Restarts this program in namespaces of its own, so that its mounts and processes end with it.
-    """
+    """Restarts this program in new namespaces, so that its mounts and processes end with it."""
     if os.environ.get(INSIDE):
         return
     if os.geteuid() != 0:
@@ -79,8 +77,7 @@ def home(user):
 
 
 class Booted:
-    """Boots systemd as the first process of a Chroot. Use in a `with` statement; run() then runs
-    inside.
+    """systemd as the first process of a Chroot, in a `with` statement; run() then runs within it.
 
     It has a cgroup of its own below the root of cgroup v2.
     """

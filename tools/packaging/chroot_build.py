@@ -35,9 +35,7 @@ def builder(suite, systems):
 
 
 def packages(suite, folder, systems):
-    """
-    Returns the packages of the commit that is checked out, in `folder`; builds them if necessary.
-    """
+    """Returns the packages of the checked-out commit, in `folder`; builds them if necessary."""
     number = package_version()
     if not list(folder.glob(f"*_{number}_*.changes")):
         say(f"{suite}: building {number}, which takes minutes")
@@ -63,9 +61,7 @@ def commit_before():
 
 
 def store_before(suite, systems, files):
-    """
-    Returns an archive of a store in which the previous version wrote `files` ({name: content}).
-    """
+    """Returns an archive of a store with `files` ({name: content}) from the previous version."""
     commit = commit_before()
     archive = systems / f"store-{commit[:12]}-{zlib.crc32(repr(files).encode()):x}.tar"
     if not archive.exists():

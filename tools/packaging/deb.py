@@ -54,9 +54,7 @@ def libfuse():
 
 
 def set_maintainer(control):
-    """
-    Writes the maintainer from the environment, if any, into debian/control; returns the maintainer.
-    """
+    """Writes the environment's maintainer, if any, into debian/control; returns the maintainer."""
     text = control.read_text()
     (maintainer,) = re.findall(r"^Maintainer: (.+)$", text, re.M)
     email = os.environ.get("DEBEMAIL")

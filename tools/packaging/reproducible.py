@@ -38,10 +38,7 @@ def python():
 
 
 def describe(root):
-    """
-    Yields (name, (mode, content)) for everything below a folder. Content is a digest or a link
-    target.
-    """
+    """Yields (name, (mode, digest or link target)) for everything below a folder."""
     for path in sorted(root.rglob("*")):
         what = os.readlink(path) if path.is_symlink() else ""
         if path.is_file() and not what:
@@ -57,10 +54,7 @@ def lay(folder):
 
 
 def make(source, seconds, where, umask, environment):
-    """
-    Builds everything that is distributed into the folder `root` beside the source; returns its
-    description.
-    """
+    """Builds all that is distributed into the folder `root` beside the source; describes it."""
     for path in source.rglob("*"):
         os.utime(path, follow_symlinks=False)
     build, root = (source / where).resolve(), source.parent / "root"
