@@ -64,7 +64,7 @@ class Unreachable(OffloadError):
 
 
 class NotServed(Unreachable):
-    """No server listens there, so no request was sent."""
+    """No server listens at the given address, so no request was sent."""
 
 
 class TimedOut(Unreachable):

@@ -34,10 +34,10 @@ class Store:
 
     `path` is a workspace, a mounted tree or a store. By default the tree is found as `offload`
     finds it: by OFFLOAD_DIR or OFFLOAD_STORE, otherwise from the current directory. `server` is the
-    socket or URL of `offload serve`, and `token` its token; they default to OFFLOAD_SERVER and
-    OFFLOAD_TOKEN. Without a server, calls go to the tree's server at its default socket if that is
-    running, and otherwise each call runs the tool. `task` owns what is stored, and `agent` chooses
-    an agent's tree; they default to OFFLOAD_TASK and OFFLOAD_AGENT.
+    socket or URL of `offload serve` (default: OFFLOAD_SERVER, unless `path` is given), and `token`
+    its token (OFFLOAD_TOKEN). Without a server, calls go to the tree's server if that runs at its
+    default socket, and otherwise each call runs the tool. `task` (OFFLOAD_TASK) owns what is
+    stored, and `agent` (OFFLOAD_AGENT) chooses an agent's tree.
 
     Calls raise OffloadError; after `timeout` seconds its subclass TimedOut.
     """
@@ -110,8 +110,8 @@ class Store:
     ) -> str:
         """
         Returns the text itself, or a pointer if the text is longer than `max_bytes` and the pointer
-        at most half as long. If `arguments` show that a tool read stored content back, up to 64 KiB
-        stay as they are. If storing fails, logs that and returns the text.
+        at most half as long. If `arguments` show that a tool read stored content back, the text
+        stays as it is up to 64 KiB. If storing fails, logs that and returns the text.
         """
         size = len(text.encode(errors="replace"))
         if size <= READ_BACK and _READS_BACK.search(repr(arguments)):
@@ -212,7 +212,7 @@ class Store:
 
     def search(self, query: str, **filters: Any) -> List[Hit]:
         """
-        Returns passages, best first. Filters: path, tier, category, task, tag, after, before, limit
+        Returns passages by rank. Filters: path, tier, category, task, tag, after, before, limit.
         """
         return [make(Hit, hit) for hit in self.call("memory_search", query=query, **filters)["hits"]]
 

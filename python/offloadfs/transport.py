@@ -155,8 +155,7 @@ def _is_store(path: str) -> bool:
 
 # --- the server -----------------------------------------------------------------------------------
 
-# Method and path of each call. memory_id replaces {id}; with GET the other arguments form the
-# query.
+# Method and path of each call. memory_id replaces {id}; GET sends other arguments as the query.
 _ROUTES = {
     "memory_offload": ("POST", "/v1/memories"),
     "memory_list": ("GET", "/v1/memories"),

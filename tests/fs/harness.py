@@ -519,7 +519,7 @@ def _raise_interrupted(signum, _frame):
 
 
 def _test_process(chosen, directory, result_fd, log_fd):
-    """Runs one test in the child; writes (status, reason) to `result_fd`, or nothing on failure."""
+    """Runs one test in the child; writes (status, reason) to `result_fd`; nothing there: failed."""
     try:
         os.setsid()
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

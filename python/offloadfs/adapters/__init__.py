@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Adapters for other packages. Each module imports its package, so it needs that to be installed.
-"""
+"""Adapters for other packages, which are needed only for the modules that are used."""
