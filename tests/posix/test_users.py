@@ -527,7 +527,7 @@ def a_ref_leads_nobody_past_a_closed_directory(case):
         as_user(BOB, lambda: bobs(by_ref))
         as_user(BOB, lambda: hers(by_ref), groups=(7, TEAM))
         as_user(BOB, lambda: hers(by_ref), gid=TEAM)
-        for mode in (0o711, 0o744):  # if Bob cannot list and search the directory, he cannot find the file
+        for mode in (0o711, 0o744):  # both rights are needed to find the file
             os.chmod(closed, mode)
             as_user(BOB, lambda: bobs(by_ref))
         os.chmod(closed, 0o705)
