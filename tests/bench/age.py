@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-A month of a busy agent, with a clock that is moved: what remains, compared with a fresh store.
-"""
+"""A month of a busy agent, with a clock that is moved: what remains, beside a fresh store."""
 import contextlib
 import os
 import random

@@ -178,9 +178,7 @@ def _times(trees, runs):
 
 
 def _memory(mounts):
-    """
-    Returns the medians of new daemons' peak memory during a walk, as it may be freed afterwards.
-    """
+    """Returns the medians of new daemons' peak memory during a walk. It may be freed later."""
     found = {m: [] for m in mounts}
     note("memory")
     for _ in range(MEMORY_RUNS):

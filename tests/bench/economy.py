@@ -118,9 +118,7 @@ def text_of(message):
 
 
 def _said(message):
-    """
-    Returns what is counted of a message: its text, and its calls with their unparsed arguments.
-    """
+    """Returns what is counted of a message: its text, and its calls with unparsed arguments."""
     parts = [text_of({**message, "tool_calls": None})]
     for call in message.get("tool_calls") or ():
         parts += [call["function"]["name"], call["function"]["arguments"]]

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-Files of gigabytes: throughput, memory, the journal, slices, and the space after their removal.
-"""
+"""Files of gigabytes: throughput, memory, the journal, slices, and the space they leave."""
 import contextlib
 import os
 import subprocess

@@ -145,10 +145,7 @@ def _disk(path):
 
 
 def drop_caches(*directories):
-    """
-    Makes the next reads of these directories come from the disk. As root, drops all caches of the
-    kernel.
-    """
+    """Makes the next reads of these directories come from the disk. Root drops all caches."""
     os.sync()
     for directory in directories:
         for folder, _, names in os.walk(directory):
@@ -348,9 +345,7 @@ class Place:
         return Daemon(self, store, self.path(f"mnt-{self._count}"), options).start(known)
 
     def empty_store(self, mounted=True):
-        """
-        Returns the usage of a store that never held a file, with or without its daemon running.
-        """
+        """Returns the usage of a store that never held a file, with or without its daemon."""
         with self.daemon() as m:
             time.sleep(0.2)
             if not mounted:

@@ -139,10 +139,7 @@ def group(thread):
 
 
 class _Watcher:
-    """
-    A context manager that runs a program that watches a process. Afterwards `result` holds what it
-    saw.
-    """
+    """Runs a program that watches a process. Afterwards `result` has what it saw."""
 
     program = ""
 
@@ -278,9 +275,7 @@ class Stacks(_Watcher):
 
 
 def fold(script):
-    """
-    Returns the stacks in the output of `perf script`: a thread and a weight, then innermost first.
-    """
+    """Returns the stacks in the output of `perf script`, whose frames are innermost first."""
     stacks = collections.Counter()
     for sample in script.split("\n\n"):
         head, *frames = sample.strip("\n").split("\n")

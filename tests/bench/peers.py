@@ -236,9 +236,7 @@ class Gocryptfs(Peer):
 
 
 class Squashfuse(Peer):
-    """
-    An image of what the plain filesystem holds. Nothing can be mounted before the first image.
-    """
+    """An image of the plain filesystem's files. There is nothing to mount before the first."""
 
     programs = ("squashfuse", "mksquashfs")
     read_only = True

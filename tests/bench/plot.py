@@ -86,9 +86,7 @@ def picture(speed):
 
 
 def _ratios(speed, key):
-    """
-    Returns the ratios by system, in the order of measuring. The plain filesystem is the line at 1.
-    """
+    """Returns the ratios by system, as measured. The plain filesystem is the line at 1."""
     ratios = speed["figures"][key]["ratio"]
     names = (name for name in speed["systems"] if name in ratios and name != speed["plain"])
     return {name: ratios[name] for name in names}

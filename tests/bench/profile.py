@@ -265,10 +265,7 @@ class Profile:
             yield name
 
     def _round_trip(self, system):
-        """
-        Returns the seconds that a message takes, by looking up a name that the kernel does not
-        cache.
-        """
+        """Returns the seconds that a message takes, by looking up a name that is not cached."""
         note(f"round trip, {system.name}")
         system.start()
         absent = pathlib.Path(system.root).parents[1] / "refs" / "no-such-ref"

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-A store that keeps little of its content on this disk: whether the limit holds, and read times.
-"""
+"""A store that keeps little of its content on this disk: whether the limit holds; read times."""
 import os
 import random
 import time

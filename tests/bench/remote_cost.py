@@ -66,9 +66,7 @@ def _settled(name, m):
 
 
 def _take(s, mounts, name, work):
-    """
-    Runs a workload in one mount while all others are at rest. Waits until it is at rest again.
-    """
+    """Runs a workload in one mount while the others are at rest. Waits until it is, too."""
     for each, m in mounts.items():
         wait_until(lambda: _settled(each, m), f"the store {each} rests")
     os.sync()

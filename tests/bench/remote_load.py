@@ -53,10 +53,7 @@ def in_one_folder(name, number):
 
 
 def in_small_folders(name, number):
-    """
-    The same for an agent that works for hours, so that listing a directory always takes the same
-    time.
-    """
+    """The same for long runs: directories stay small, so listing them takes a constant time."""
     return f"cache/shell/{name}/{number // DIRECTORY:05d}/{number:07d}.txt"
 
 

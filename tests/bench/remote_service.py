@@ -190,9 +190,7 @@ def is_sealed(m):
 
 
 def is_complete(m):
-    """
-    Returns True if the remote has everything, including sealed content, and the daemon is done.
-    """
+    """Returns True if the remote has everything, sealed content too, and the daemon is done."""
     now = state(m)
     return is_sealed(m) and now["state"] == "current" and not now["pending_bytes"]
 

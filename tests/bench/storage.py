@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-The space that tool results take: as separate blobs, as a stream, in other programs, and in
-offloadfs.
-"""
+"""The space that tool results take: as blobs, as a stream, in other programs, in offloadfs."""
 import itertools
 import os
 import shutil
@@ -136,9 +133,7 @@ def _borg(place, corpus, sizes):
 
 
 def _offloadfs(place, corpus, rest):
-    """
-    Measures everything in cache/, then unused for a while, then in archive/, and an empty store.
-    """
+    """Measures everything in cache/, unused for a while, in archive/, and an empty store."""
     empty = place.empty_store(mounted=False)
     stores = {}
     with place.daemon(options=(SELDOM,)) as m:

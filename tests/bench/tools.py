@@ -151,9 +151,7 @@ class Tools:
         }
 
     def times(self, runs, pause, cold=False):
-        """
-        Returns the seconds by tool. The tools take turns, so that disturbances affect all alike.
-        """
+        """Returns the seconds by tool. The tools take turns, so disturbances affect all alike."""
         starts = self._starts()
         seconds = {name: [] for name in starts}
         for _ in range(runs):

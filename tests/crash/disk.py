@@ -41,9 +41,7 @@ class Disk:
         eventually(lambda: run("umount", self.path, check=False).returncode == 0, "unmounted")
 
     def shut_down(self):
-        """
-        Cuts the disk off: nothing reaches it any more, not even data that is waiting in memory.
-        """
+        """Cuts the disk off: nothing reaches it any more, not even data waiting in memory."""
         fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.ioctl(fd, _EXT4_IOC_SHUTDOWN, struct.pack("I", _NOLOGFLUSH))

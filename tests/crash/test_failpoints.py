@@ -124,9 +124,7 @@ class Scene:
         return writer, m.wait()
 
     def check(self, writer):
-        """
-        A start finds everything acknowledged and goes on from there, and so does the next one.
-        """
+        """A start finds everything acknowledged and goes on from there. So does the next one."""
         m = launch(self.case, SEAL)
         assert m.comes_up(), "the store does not open"
         files = writer.check()

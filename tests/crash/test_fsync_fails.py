@@ -70,10 +70,7 @@ def the_sync_that_fails_says_so_and_so_do_all_later_ones(case, number):
 
 
 def store_with_an_unsynced_directory(case, fault, end):
-    """
-    Makes a new store with one file, which is synced if that works. Returns True if the fault was
-    met.
-    """
+    """Makes a store with one file, synced if possible. Returns True if the fault was met."""
     log = case.path("failpoints")
     for left in (log, case.store):
         shutil.rmtree(left, ignore_errors=True) if os.path.isdir(left) else unlink(left)

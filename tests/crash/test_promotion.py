@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""
-A daemon dies while it promotes files. Each file is still in its task or kept with its origin, and
-nothing else is lost.
-"""
+"""A daemon dies while it promotes files: each is in its task or kept with its origin."""
 import errno
 import os
 import shutil
@@ -59,9 +56,7 @@ class Scene:
         return close(m)
 
     def expect(self, m, ended):
-        """
-        Each file is in one place, and has its origin if kept. If `ended`, none is left in the task.
-        """
+        """Each file is in one place, with its origin if kept. `ended`: none is in the task."""
         for name, ref in self.refs.items():
             category = name.split("/")[0]
             places = [m("tasks/t", name), m("persistent", category, os.path.basename(name))]

@@ -45,9 +45,7 @@ def kill_while_starting(case, rng, *opts):
 
 
 def kill_while_closing(m, rng):
-    """
-    Kills a daemon that is sealing or writing its last checkpoint. Returns True if it was in time.
-    """
+    """Kills a daemon in its last sealing or checkpoint. Returns True if it was in time."""
     m.process.terminate()
     return kill(m, 0.03 * rng.random() ** 2)
 

@@ -126,10 +126,7 @@ class State:
 
 
 def observe(mnt, roots):
-    """
-    Returns `roots` and everything below: path -> (kind, mode, content, mtime, labels, inode,
-    links).
-    """
+    """Returns `roots` and all below: path -> (kind, mode, content, mtime, labels, inode, links)."""
     found = {}
     for root in roots:
         if not os.path.lexists(os.path.join(mnt, root)):

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of messages, any other JSON, and text that only looks like JSON. Whatever is accepted as
- * JSON has its parts inside it, in order, and a string whose style is recognised is written again
- * with the same bytes.
+ * Lists of messages, any other JSON, and text that only looks like JSON. The parts of accepted JSON
+ * lie inside it, in order. A string whose style is recognised is written with the same bytes.
  */
 #include "context/chat/chat.h"
 #include "context/json/literal.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The journal as a start finds it. The first byte chooses: any bytes as segments; any bytes after a
- * sound header; or a log that a script writes and then damages, for which we know what must
- * survive.
+ * sound header; or a log of a script, damaged, of which we know what must survive.
  */
 #include <dirent.h>
 #include <fcntl.h>

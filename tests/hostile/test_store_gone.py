@@ -164,10 +164,7 @@ def a_journal_is_cut_short(case):
 
 @test
 def what_was_written_before_a_move_is_there(case):
-    """
-    A draft that was not synced survives: the daemon ends without a checkpoint, but the journal has
-    it.
-    """
+    """A draft that was not synced survives in the journal, though there is no checkpoint."""
     m = case.mount(SEAL_NEVER)
     kept = m.make("cache/shell/kept", KEPT)
     move(case.store)
@@ -268,10 +265,7 @@ def a_disk_in_use_is_not_remounted_read_only(case):
 
 
 def in_workspace(case, store=None):
-    """
-    Starts a daemon on the mountpoint of a workspace. Returns it and a function that runs the tool
-    there.
-    """
+    """Mounts in a workspace. Returns the daemon and a function that runs the tool there."""
     work = case.path("work")
     os.makedirs(os.path.join(work, ".offload"))
     m = case.mount(SEAL_NEVER, store=store, mnt=os.path.join(work, ".offload"))

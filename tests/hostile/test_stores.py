@@ -16,9 +16,7 @@ STEP = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encod
 
 
 def store(c, *settings):
-    """
-    Makes a store with content and settings. Returns it and the file that its command would create.
-    """
+    """Makes a store with content and settings. Returns it and the file its command would make."""
     path, mark = os.path.join(c.home, "store"), os.path.join(c.home, "ran")
     c.offload("put", "--store", path, "-c", "web", "-n", "x", input=b"text\n")
     for name, text in settings:

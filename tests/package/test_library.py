@@ -33,10 +33,7 @@ def built():
 
 
 def installed(case):
-    """
-    Installs into a directory of the test. Returns the libraries' directory and an environment for
-    pkg-config.
-    """
+    """Installs into a test directory. Returns that of the libraries, and an environment."""
     built()
     root = case.path("root")
     run(program("meson"), "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root)

@@ -45,9 +45,7 @@ def suite_in(directory):
 
 
 def _tests(suite, chosen):
-    """
-    Yields (name, command) of the tests that work on files, or of those chosen by name or list.
-    """
+    """Yields (name, command) of the tests that work on files, or those chosen by name or list."""
     for list_name in LISTS:
         for line in (suite / "runtest" / list_name).read_text().splitlines():
             name, command = (re.split(r"\s+", line.strip(), maxsplit=1) + [""])[:2]

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a program can do to a file. Each operation changes both the file and the image, or compares
- * them.
- */
+/* What a program can do to a file. Operations change both file and image, or compare them. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -226,9 +226,7 @@ def positions_stay_good_while_the_directory_changes(case, cached):
 
 @test(timeout=120, variants={"kept": 1, "removed": 0})
 def a_reader_goes_on_where_an_entry_was(case, there):
-    """
-    Reads in small steps: the entry before the next step is removed, and others list everything.
-    """
+    """Reads in small steps. The entry before the next step is removed while others list all."""
     with case.mount(SEAL_SOON) as m:
         folder, steady = populated(m, "cache/many")
         with os.scandir(folder) as entries:

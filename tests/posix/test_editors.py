@@ -33,9 +33,7 @@ class Document:
         return stat.S_IMODE(st.st_mode), st.st_uid, st.st_gid
 
     def check(self, m, replaced, backup=None):
-        """
-        Fails unless the file was edited, in place or replaced, leaving at most a backup beside it.
-        """
+        """The file was edited, in place or replaced, and has at most a backup beside it."""
         for _ in range(2):
             same(read(self.path), EDITED)
             assert self.identity() == self.before, f"{self.identity()}, was {self.before}"

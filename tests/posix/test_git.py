@@ -31,9 +31,7 @@ class Repository:
         return self("rev-parse", "HEAD")
 
     def check_clean(self):
-        """
-        What git recorded of each file (inode, times, size) still holds, and all objects are sound.
-        """
+        """What git recorded of each file (inode, times, size) holds, and objects are sound."""
         self("diff-files", "--quiet")
         same(self("status", "--porcelain"), b"")
         self("fsck", "--strict", "--full", "--no-dangling")

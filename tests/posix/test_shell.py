@@ -117,9 +117,7 @@ def du_and_df_add_up(case):
         apparent = int(sh("cat $(find . -type f) | wc -c", pair.plain))
 
         def adds_up():
-            """
-            May fail for a moment, since repacking changes st_blocks before the kernel is told.
-            """
+            """May fail for a moment, as repacking changes st_blocks before the kernel is told."""
             said = sh("find . -type f -print0 | du -c --files0-from=- | tail -n 1", m("cache/twin"))
             blocks = sum(os.stat(m("cache/twin", p)).st_blocks for p in paths)
             return int(said.split()[0]) == (blocks + 1) // 2 and 0 < blocks * 512 < apparent / 2

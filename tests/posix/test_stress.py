@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""
-A sample of stress-ng: it makes many changes at once and checks them. Nothing remains afterwards.
-"""
+"""A sample of stress-ng: many changes at once, which it checks. Nothing remains afterwards."""
 from suites import stress
 
 from harness import main, test

@@ -78,9 +78,7 @@ class UserMount(Mount):
 
 
 class Home:
-    """
-    A user's home with copies of the programs, since those built may be out of the user's reach.
-    """
+    """A user's home with copies of the programs, which may be unreachable where they were built."""
 
     def __init__(self, case, uid=OWNER):
         if not os.stat(program("fusermount3")).st_mode & stat.S_ISUID:

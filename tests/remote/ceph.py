@@ -142,9 +142,7 @@ def cache():
 
 
 def fetch(directory):
-    """
-    Returns the folder of the unpacked packages below `directory`. Downloads them at first use.
-    """
+    """Returns the folder of the unpacked packages below `directory`. Downloads them once."""
     for program in ("apt-get", "apt-cache", "dpkg-query", "dpkg"):
         if not shutil.which(program):
             raise Unavailable(f"{program} is not installed")

@@ -37,9 +37,7 @@ class Remote(S3):
         run(OFFLOAD, "remote", "add", "--store", store, self.location)
 
     def make(self, case, *options, store=None, mnt=None):
-        """
-        Returns a Mount that is not started. A store that does not exist yet will be replicated.
-        """
+        """Returns a Mount that is not started. A store that is missing will be replicated."""
         store, mnt = store or case.store, mnt or case.mnt
         if not os.path.exists(store):
             self.add(store)
@@ -119,9 +117,7 @@ def wait_current(m):
 
 
 def wait_garbage(remote, clock, m):
-    """
-    Lets two hours pass and waits for a sweep, which removes the garbage unless it meets a fault.
-    """
+    """Lets two hours pass and waits for a sweep. It removes the garbage unless it meets a fault."""
     before = remote.requests
     clock.pass_time(2 * HOUR)
     remote.clock_offset += 2 * HOUR

@@ -305,9 +305,7 @@ class Life:
     # --- Deaths
 
     def dies(self, fatal):
-        """
-        Works until fatal() or a failpoint has killed the daemon. Returns True if it died in time.
-        """
+        """Works until fatal() or a failpoint has killed the daemon. Returns True if it did."""
         ended = False
         deadline = time.monotonic() + 10 * SLOW
         try:
@@ -580,9 +578,7 @@ class Life:
         self.reached[name] += 1
 
     def sweeps(self, host, rules):
-        """
-        Lets hours pass until the host looks for garbage. Stale listings are only slightly old.
-        """
+        """Lets hours pass until the host looks for garbage. Stale listings are not that old."""
         before = self.remote.requests
         for _ in range(10):
             self.hours_pass()

@@ -16,10 +16,7 @@ class WrongBytes(AssertionError):
 
 
 class Model:
-    """
-    The states after each system call. Those up to `required` were acknowledged as being in the
-    remote.
-    """
+    """The states after each system call. Up to `required` they were acknowledged."""
 
     def __init__(self):
         self.states, self.times = [{}], [0]

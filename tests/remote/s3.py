@@ -70,10 +70,7 @@ class Request:
 
 
 class S3:
-    """
-    A server with threads of its own. `lock` guards all its data. Hold it to read several things
-    consistently.
-    """
+    """A server with its own threads. `lock` guards all its data: hold it to read consistently."""
 
     def __init__(
         self, port=0, *, host="127.0.0.1", buckets=("test",), keys=None, region="us-east-1",
@@ -495,10 +492,7 @@ class S3:
         return [rule] if rule else []
 
     def _spoil(self, rule, answer):
-        """
-        Changes an answer. Returns the number of bytes after which it is cut, and whether with a
-        reset.
-        """
+        """Changes an answer. Returns after how many bytes it is cut, and whether with a reset."""
         if rule.action == "cut":
             return rule["bytes"], rule["reset"]
         if rule.action == "status":

@@ -108,9 +108,7 @@ class Store:
         return getattr(self, "_" + request.kind.replace("head", "get"))(bucket, request, body)
 
     def _during(self, request, has_effect=lambda rule: True):
-        """
-        Returns the fault that occurs while the request is carried out. Late requests have none.
-        """
+        """Returns the fault in how the request is carried out. Late requests have none."""
         return None if request.late else self._faults.pick(request, "during", has_effect)
 
     def _put(self, bucket, request, body):
@@ -266,9 +264,7 @@ class Store:
 
 
 def parse_range(text, size):
-    """
-    Returns the first and the last byte. None: the whole object. First > last: not satisfiable.
-    """
+    """Returns the first and last byte. None: the whole object. First > last: not satisfiable."""
     found = re.fullmatch(r"bytes=(\d*)-(\d*)", text)
     if not found or found.groups() == ("", ""):
         return None, None

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-A headless Chromium, driven over the WebDriver protocol (chromedriver) with the standard library
-only.
-"""
+"""A headless Chromium, driven by WebDriver (chromedriver) with the standard library only."""
 import base64
 import contextlib
 import json
@@ -51,9 +48,7 @@ class Browser:
         return self.ask("POST", "/execute/sync", {"script": script, "args": list(args)})
 
     def go(self, fragment):
-        """
-        Goes to a place in the page without reloading it. Returns after the page has been notified.
-        """
+        """Goes to a place in the page without reloading it. Returns once the page knows."""
         script = (
             "const [to, done] = arguments, before = location.hash; location.hash = to;"
             "if (location.hash === before) done();"
@@ -66,9 +61,7 @@ class Browser:
         return eventually(lambda: self.run(f"return ({script})"), what, seconds)
 
     def wait_for(self, selector, text=""):
-        """
-        Waits for an element that contains a text, even if its characters are split over others.
-        """
+        """Waits for an element with a text, even if its characters are split over others."""
         return eventually(
             lambda: self.run(
                 "return [...document.querySelectorAll(arguments[0])]"
@@ -107,10 +100,7 @@ class Browser:
         self.ask("POST", "/actions", {"actions": [keyboard]})
 
     def tab_to(self, selector, limit=200):
-        """
-        Presses Tab until the element has the focus, which shows that no mouse is needed to reach
-        it.
-        """
+        """Presses Tab until the element has the focus, which shows that no mouse is needed."""
         for _ in range(limit):
             if self.run("return document.activeElement.matches(arguments[0])", selector):
                 return

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-The page of offload serve in a browser, for tests. Screenshots go to OFFLOADFS_TEST_SHOTS if that is
-set.
-"""
+"""The page of offload serve in a browser. Screenshots go to OFFLOADFS_TEST_SHOTS, if set."""
 import contextlib
 import os
 

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""
-The Model Context Protocol over HTTP, POST /mcp of offload serve, with the tests of offload mcp.
-"""
+"""The Model Context Protocol over HTTP: POST /mcp of offload serve, tested like offload mcp."""
 import contextlib
 import http.client
 import pathlib

@@ -60,10 +60,7 @@ static inline void say(int peer, const char *text, size_t len)
 	}
 }
 
-/*
- * Sends "100 Continue" if the client waits for it. Returns false if the request is to be answered
- * without its body.
- */
+/* Sends "100 Continue" if it is waited for. Returns false to answer without a body. */
 static inline bool ask_for_body(int peer, bool *asked)
 {
 	if (*asked || !length_of_request() ||

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The pool of workers: every job ends once, and workers that are stuck are replaced. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>

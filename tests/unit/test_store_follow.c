@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A follower has what its writer has: from the log as it arrives, and from a newer index with the
- * log after it.
- */
+/* A follower has what its writer has: from new log, and from a newer index with its log. */
 #include <sys/xattr.h>
 
 #include <offloadfs/tree.h>

@@ -10,10 +10,7 @@ TestSuite(store_load, .init = setup, .fini = teardown);
 
 static uint64_t first;
 
-/*
- * Every seventh file is empty, and every tenth has two blocks. make_files() adds a hole and a byte
- * to every eleventh.
- */
+/* Every 7th file is empty, every 10th has two blocks. make_files() adds a hole to every 11th. */
 static size_t length(uint64_t i)
 {
 	return i % 7 == 0 ? 0 : i % 10 == 0 ? BLOCK + 100 : 1000 + i;

@@ -229,10 +229,7 @@ static uint64_t file_of_two_names(uint64_t *ret_d, uint64_t *ret_e)
 	return file;
 }
 
-/*
- * The directory that is remembered for a file may have lost it, been moved to another region, or
- * been removed.
- */
+/* The directory remembered for a file may have lost it, changed its region, or be gone. */
 Test(store_region, a_file_is_where_its_names_are)
 {
 	uint64_t d, e, file = file_of_two_names(&d, &e);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Repacking: small frames are joined, content moves to its class, and every read is right
- * meanwhile.
- */
+/* Repacking joins small frames and moves content to its class. Reads are right meanwhile. */
 #include "test_store_fixture.h"
 
 #include <sys/wait.h>

@@ -272,10 +272,7 @@ Test(store_xattr, the_labelled_are_listed_from_index_and_memory)
 	expect_labelled(0, 8, (uint64_t[]){ f[3], f[4] }, 2);
 }
 
-/*
- * Turns the index into one of format 2: without the table xattr, the counts, and all that came
- * later.
- */
+/* Turns the index into format 2: without the table xattr, counts, and later additions. */
 static const char format_2[] =
 	"ALTER TABLE inode DROP COLUMN tokens;"
 	"DROP TABLE object; DROP TABLE extent; DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"

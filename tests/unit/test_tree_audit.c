@@ -140,10 +140,7 @@ static void expect_bounded(int at_once)
 	cr_assert_lt(size_on_disk(&plain), MAX + MAX / 4);
 	cr_assert_gt(size_on_disk(&plain), MAX / 2);
 	cr_assert_eq(plain, 1);
-	/*
-	 * The newest lines are left, all of them and in order. Reading in parts gives the same
-	 * text.
-	 */
+	/* The newest lines are left, complete and in order, also if read in parts. */
 	{
 		OFS_FREE char *text = all(0, end);
 		struct ofs_buf parts = OFS_BUF_INIT;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Categories: the classes and lifetimes that follow from them. */
 #include <criterion/criterion.h>
 
 #include "base/clock.h"

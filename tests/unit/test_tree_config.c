@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The configuration: which files and options are accepted, and which setting wins. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

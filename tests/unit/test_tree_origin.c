@@ -232,10 +232,7 @@ Test(tree_origin, views)
 	put("tasks/whole/web/h");
 	put("tasks/whole/i");
 	put("cache/odd/j");
-	/*
-	 * The views are read before the moves, so that their labels in memory must be kept up to
-	 * date.
-	 */
+	/* The views are read before the moves, so that the labels in memory must follow. */
 	for (int loaded = 0; loaded < 2; loaded++) {
 		cr_assert(!lists("by-category", "unknown"));
 		if (loaded)
