@@ -41,9 +41,7 @@ static int on_full_disk(const char *name)
 		room = ROOM_BACK;
 	if (!takes_room(name))
 		return 0;
-	/*
-	 * Allocating the reserve always fails: otherwise it could take back more than it gave up.
-	 */
+	/* Allocating the reserve must fail, as it would cost less than giving it up gives back. */
 	if (strcmp(name, "io.allocate") != 0 && atomic_fetch_sub(&room, 1) > 0)
 		return 0;
 	refused++;

@@ -29,7 +29,7 @@ static const struct ofs_store_options usual = { .create = true,
 						.seal_delay_ms = 1000,
 						.cache_bytes = 1 << 20 };
 
-/* Replaces the library's clocks, which go `ahead` by another `hurry` ns at each reading. */
+/* Replaces the library's clocks, which run `ahead`, by `hurry` more ns at each reading. */
 static int64_t ahead, hurry;
 
 static int64_t now(clockid_t clock)
@@ -162,7 +162,7 @@ static void expect_text(uint64_t ino, const char *want)
 	cr_assert_eq(memcmp(buf, want, strlen(want)), 0);
 }
 
-/* Forks a process that holds the store until it is killed, or for `ms` ms if not negative. */
+/* Forks a process that holds the store for `ms` ms, or until it is killed. */
 static pid_t hold_store(int ms)
 {
 	int ends[2];

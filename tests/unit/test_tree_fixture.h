@@ -189,9 +189,7 @@ static inline int unset(ofs_node node, const char *name)
 	return ofs_tree_removexattr(t, node, full);
 }
 
-/*
- * Collects in a tree ("": all trees) and waits for the end. Returns the state, for json_decref().
- */
+/* Collects in a tree ("": all) and waits for the end. Returns the state, for json_decref(). */
 static inline json_t *collect(const char *tree, const char *how)
 {
 	json_t *json;

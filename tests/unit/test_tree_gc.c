@@ -580,9 +580,7 @@ Test(tree_gc, dry_run)
 	json = root_json("gc.0");
 	cr_assert_str_eq(json_string_value(json_object_get(json, "path")), "cache/shell/file");
 	cr_assert_str_eq(json_string_value(json_object_get(json, "action")), "remove");
-	/*
-	 * "40m 59s" or "41m", depending on the fraction of the second at which the file was made.
-	 */
+	/* "40m 59s" or "41m", depending on when within a second the file was made. */
 	why = json_string_value(json_object_get(json, "why"));
 	cr_assert(!strncmp(why, "unused for 4", 12) && strstr(why, ", its lifetime is 30m"), "%s",
 		  why);

@@ -416,9 +416,7 @@ Test(tree_info, wide_lines_are_cut_and_say_so)
 	strcpy(want + 203, "\n");
 	cr_assert_str_eq(body_of("cache/exact:summary"), want);
 
-	/*
-	 * The part read from the head ends a few bytes into line 9, which is still marked as cut.
-	 */
+	/* The part read from the head ends within line 9, which is still marked as cut. */
 	make_wide("cache/edge", 9, 2047);
 	cr_assert_eq(count_of(body_of("cache/edge:summary"), "...\n"), 9, "%s",
 		     body_of("cache/edge:summary"));

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Verdicts of garbage collection for every combination of facts, with a clock that the tests set.
- */
+/* Verdicts of garbage collection for all combinations of facts, with a clock that is set. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
