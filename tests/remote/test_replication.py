@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A store in object storage: what is restored, who may write, what goes."""
+"""A store in object storage: restoring it, who may write to it, and removing garbage."""
 import errno
 import os
 import re
@@ -88,7 +88,7 @@ def a_checkpoint_of_nothing_new_is_as_good(case):
 
 
 def churn(m, rounds):
-    """Content that comes and goes, with checkpoints."""
+    """Makes and removes content, with checkpoints."""
     for i in range(rounds):
         for kept in ("gone", "stays"):
             m.wait_sealed(m.make(f"cache/{kept}/{i}", noise(1 * MIB, f"{kept} {i}")))
@@ -112,7 +112,7 @@ def garbage_goes_after_an_hour_and_whoever_needed_it_is_deposed(case):
             gone = set()
             while not any(key.startswith("pack/") for key in gone):
                 m.tidy()
-                push(m)  # it may be the anchor, and the next the newer one
+                push(m)  # it may become the anchor, and the next one the newer checkpoint
                 push(m)
                 m.make("cache/shell/proof", b"the epoch is still ours")
                 wait_current(m)
@@ -238,7 +238,7 @@ def a_restore_needs_an_empty_directory_and_a_store_to_restore(case):
 
 
 def is_read_only(m):
-    """A deposed mount reads, and takes nothing."""
+    """A deposed mount can be read but not changed."""
     same(read(m("cache/shell/small")), b"a few bytes\n")
     with raises(errno.EIO, errno.EROFS):
         m.make("cache/shell/refused", b"x")
@@ -266,7 +266,7 @@ def of_two_copies_of_a_store_one_goes_on(case, replicated):
             want = tree(m)
             wait_current(m)
             with remote.mount(case, store=case.path("copy"), mnt=case.path("copy-mnt")) as copy:
-                # One that never had the log has nothing that another host could have taken over.
+                # A copy that never had the log had nothing that another host could take over.
                 assert wait_state(copy, "deposed" if replicated else "refused")["error"]
                 if replicated:
                     is_read_only(copy)

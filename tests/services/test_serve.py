@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`offload serve`: what it answers, to whom, and what becomes of it as trees come and go."""
+"""`offload serve`: its answers, who may ask, and trees that come and go."""
 import base64
 import concurrent.futures
 import contextlib
@@ -27,7 +27,7 @@ TEXT = "".join(f"line {n} of a result\n" for n in range(1, 101))
 
 
 def both(case):
-    """Words for a server of both transports."""
+    """Returns the options for a server with both transports."""
     return "--socket", case.path("run", "s.sock"), *LISTEN
 
 
@@ -35,7 +35,7 @@ def quoted(path):
     return urllib.parse.quote(path, safe="")
 
 
-# --- What it answers ------------------------------------------------------------------------------
+# --- Answers --------------------------------------------------------------------------------------
 
 
 @test(variants=TRANSPORTS)
@@ -181,10 +181,10 @@ def every_reply_has_the_headers_of_security(case):
                 assert "Access-Control-Allow-Origin" not in headers, path
 
 
-# --- Its description ------------------------------------------------------------------------------
+# --- The description ------------------------------------------------------------------------------
 
 STEP = {"step": 1, "tool": "Bash", "observation": "listed 2 files"}
-# Something that each route takes; {ref} is that of a text.
+# Arguments that each route accepts. {ref} is the ref of a text.
 ARGUMENTS = {
     "GET /v1/memories": "",
     "POST /v1/memories": {"content": "a text of its own\n"},
@@ -216,7 +216,7 @@ def send(s, method, path, given, **options):
 
 
 def provoke(s, method, path, status, ref, given):
-    """The request that a route answers with this status."""
+    """Makes a request that the route answers with this status."""
     there = path.replace("{id}", ref)
     if status == "401":
         return send(s, method, there, given, tcp=True, token=False)
@@ -275,7 +275,7 @@ def check_events(s, operation):
 
 @test
 def arguments_are_checked_as_described(case):
-    """What the schema of a parameter refuses, the server does."""
+    """The server refuses what a parameter's schema refuses."""
     with case.mount(), Server(case) as s:
         for path, operations in s.get("/openapi.json")["paths"].items():
             for p in operations.get("get", {}).get("parameters", []):
@@ -285,7 +285,7 @@ def arguments_are_checked_as_described(case):
                 s.refuses("GET", at)
 
 
-# --- Who is let in --------------------------------------------------------------------------------
+# --- Access ---------------------------------------------------------------------------------------
 
 
 @test
@@ -467,7 +467,7 @@ def the_daemon_may_be_another_one(case):
             change()
             assert s.get(f"/v1/memories/{ref}")["text"] == "kept\n"
         m.kill9()
-        # A dead mount is either no tree that can be reached, or its store is read.
+        # For a dead mount, either the tree is unreachable or its store is read.
         assert s.request("GET", f"/v1/memories/{ref}").status in (200, 503)
         m.start()
         assert s.get(f"/v1/memories/{ref}")["text"] == "kept\n"

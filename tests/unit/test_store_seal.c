@@ -23,7 +23,7 @@ static struct ofs_inode *in_memory(uint64_t ino)
 	return n;
 }
 
-/* A moment at which the file has been quiet for `quiet` ns, for a daemon that waits for 1 ms. */
+/* Returns a time at which the file has been quiet for `quiet` ns. The delay is 1 ms. */
 static struct ofs_seal_when quiet_for(uint64_t ino, int64_t quiet)
 {
 	return (struct ofs_seal_when){ .now = in_memory(ino)->written_at + quiet,
@@ -37,7 +37,7 @@ static void cycle(const struct ofs_seal_when *when)
 	cr_assert_eq(r, 0, "%d", r);
 }
 
-/* Seals all there is, and calls `meanwhile` after it was read and before it is installed. */
+/* Seals everything, and calls `meanwhile` between reading and installing. */
 static void seal_around(void (*meanwhile)(uint64_t ino), uint64_t ino)
 {
 	struct ofs_seal_when when = { .now = ofs_clock_monotonic() };
@@ -214,7 +214,7 @@ Test(store_seal, a_block_that_changes_meanwhile_stays_a_draft_and_the_others_are
 		expect_noise(other, 0, 100, 2);
 		cr_assert_eq(in_memory(f)->content.draft_bytes, BLOCK);
 		if (round == 0) {
-			/* As after a kill: closing would seal it. */
+			/* As after a kill: closing the store would seal it. */
 			pthread_mutex_lock(&s->cycle);
 			cr_assert_eq(ofs_store_checkpoint(s, NULL), 0);
 			pthread_mutex_unlock(&s->cycle);
@@ -283,7 +283,7 @@ Test(store_seal, a_file_that_is_removed_meanwhile_leaves_nothing)
 	expect_noise(other, 0, 2 * BLOCK, 2);
 }
 
-/* ---- the hash of the whole */
+/* ---- the hash of a file */
 
 Test(store_seal, a_large_file_that_was_written_at_once_has_its_hash_at_once)
 {
@@ -595,7 +595,7 @@ Test(store_seal, a_file_that_grew_by_a_hole_meanwhile_is_hashed_after_a_restart)
 	open_store();
 	f = make_noise(OFS_ROOT_INO, "f", 2 * BLOCK, 1);
 	seal_around(grow_by_a_hole, f);
-	s->broken = ""; /* closing leaves it as a kill would */
+	s->broken = ""; /* makes closing leave what a kill would */
 	close_store();
 	open_store();
 	seal();

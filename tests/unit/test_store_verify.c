@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Verification tells of exactly the files that damage costs, and repairs what can be repaired. */
+/* Verification names exactly the files that damage affects, and repairs what it can. */
 #include "test_store_fixture.h"
 
-/* Of content that is missed: what the journal held of it, or the index knew of it, is damaged. */
+/* What is reported if the journal or the index has lost content. */
 #define LOST "some of its content is damaged or lost"
 
 TestSuite(store_verify, .init = setup, .fini = teardown);
@@ -16,7 +16,7 @@ struct told {
 		char what[200];
 	} list[TOLD_MAX];
 	size_t n, repaired;
-	unsigned int patience; /* so many looks at the progress, 0: as many as there are */
+	unsigned int patience; /* the call of `progress` that cancels; 0: none does */
 	struct ofs_verify_counts counts, last;
 };
 
@@ -43,7 +43,7 @@ static int look_at_progress(void *arg, const struct ofs_verify_counts *counts)
 	return t->patience && !--t->patience;
 }
 
-/* The outcome in *ret, which says how patient to be. */
+/* ret->patience is input. Everything else in *ret is output. */
 static int verify(bool repair, uint64_t lost_dir, struct told *ret)
 {
 	struct ofs_verify v = { .repair = repair,
@@ -78,7 +78,7 @@ static size_t told_of(const struct told *t, uint64_t ino)
 	return n;
 }
 
-/* ---- nothing is wrong */
+/* ---- no damage */
 
 Test(store_verify, a_sound_store_has_no_problem_and_is_counted)
 {
@@ -117,7 +117,7 @@ struct some {
 	uint64_t a, b, same_as_a, apart, big;
 };
 
-/* a and b share a frame; so do, after that, apart and the end of big. */
+/* a and b share a frame. After the second sealing, so do apart and the end of big. */
 static void make_some(struct some *so)
 {
 	open_store();
@@ -346,7 +346,7 @@ Test(store_verify, a_served_store_is_told_that_its_index_is_not_repaired)
 	cr_assert(told);
 }
 
-/* Never zeros, and never anything else. */
+/* Lost content reads as an error, never as zeros. */
 static void expect_error(uint64_t ino, uint64_t off)
 {
 	uint8_t byte = 0;
@@ -355,7 +355,7 @@ static void expect_error(uint64_t ino, uint64_t off)
 	cr_assert(n == -EIO || n == -EUCLEAN, "%zd, byte %02x", n, byte);
 }
 
-/* All but that content is gone for good. */
+/* Everything is repaired, except content that is lost for good. */
 static void expect_repaired(const struct told *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -476,7 +476,7 @@ Test(store_verify, lost_content_is_told_for_as_long_as_it_is_missed)
 	}
 }
 
-/* ---- meanwhile */
+/* ---- changes during verification */
 
 #define WORKERS 3
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The configuration: which files and options are accepted, and which setting wins. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static void expect(const char *key, uint64_t value)
 		     (unsigned long long)ofs_config_get(config, key), (unsigned long long)value);
 }
 
-/* The file must be refused, in this line (0: as a whole) and with these words, changing nothing. */
+/* The file must be refused without any effect, at `line` (0: as a whole) and with `words`. */
 static void expect_refused(const char *text, size_t len, unsigned int line, const char *words)
 {
 	char start[128];
@@ -182,7 +183,7 @@ Test(tree_config, options_that_are_refused)
 		{ "seal_delay", "1d" },
 		{ "seal_delay", "never" },
 		{ "seal_delay", "99999999999999999999" },
-		{ "seal_delay", "5124095576030431h" }, /* a multiple of 2^64, nearly */
+		{ "seal_delay", "5124095576030431h" }, /* just below 2^64 seconds */
 		{ "journal_max", "0" },
 		{ "slice_max_lines", "2K" },
 		{ "slice_max_bytes", "2147483648" },
@@ -265,7 +266,7 @@ Test(tree_config, a_line_of_any_length)
 
 /* ---- categories */
 
-/* The lifetime of a category in a tree's options; UINT64_MAX: they do not name it. */
+/* Returns a category's lifetime in a tree's options, or UINT64_MAX if they do not name it. */
 static uint64_t lifetime(const struct ofs_config *c, const char *category)
 {
 	struct ofs_tree_options o = OFS_TREE_OPTIONS_INIT;
