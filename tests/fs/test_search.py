@@ -843,6 +843,16 @@ def a_scan_that_is_cut_says_so(case):
         assert not any(s.startswith(NOTE) for s in search(m, "needle category:old"))
 
 
+@test
+def a_scan_that_meets_no_text_is_cut_as_well(case):
+    with case.mount(SEAL_NEVER, "search_time=1") as m:
+        m.make("cache/old/a", b"the needle\n")
+        os.utime(m("cache/old/a"), (1, 1))
+        for i in range(100):
+            m.make(f"cache/new/{i}", bytes(MIB // 4))
+        assert "not searched" in search(m, "needle")[-1]
+
+
 # --- Names ----------------------------------------------------------------------------------------
 
 
