@@ -580,3 +580,20 @@ Test(tree_lines, a_slice_follows_its_base_or_is_stale)
 	cr_assert_eq(ofs_tree_read(t, e.node, buf, 8, 0), -ESTALE);
 	ofs_tree_forget(t, e.node, 1);
 }
+
+Test(tree_lines, a_slice_whose_notice_would_be_false_is_stale)
+{
+	static const char before[] = "aaa\naaa\nbbb\n", after[] = "a\na\naaa\nbbb\n";
+	struct ofs_entry e, f;
+	char buf[256];
+
+	make("f", before, 12);
+	reopen_with(0, 8);
+	cr_assert_eq(ofs_tree_lookup(t, cache, "f", &f), 0);
+	cr_assert_eq(ofs_tree_lookup(t, cache, "f:1-", &e), 0);
+	cr_assert_gt(ofs_tree_read(t, e.node, buf, sizeof(buf), 0), 8);
+	cr_assert_eq(ofs_tree_write(t, f.node, after, 12, 0), 12);
+	cr_assert_eq(ofs_tree_read(t, e.node, buf, sizeof(buf), 0), -ESTALE);
+	ofs_tree_forget(t, e.node, 1);
+	ofs_tree_forget(t, f.node, 1);
+}
