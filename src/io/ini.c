@@ -188,13 +188,14 @@ static void add(struct reading *r, const struct ofs_ini_entry *entry)
 	*ofs_append(r->entries, r->n, r->cap) = *entry;
 }
 
-/* Returns the line of an earlier entry of this key and section, or 0. */
+/* Returns the line of an earlier entry of this key and X, or with NULL of this section; or 0. */
 static unsigned int find_line(const struct reading *r, const struct ofs_ini_key *key, const char *x)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const struct ofs_ini_entry *e = &r->entries[i];
 
-		if (e->key == key && (e->x && x ? strcmp(e->x, x) == 0 : e->x == x))
+		if (e->key == key && (key || e->section == r->section) &&
+		    (e->x && x ? strcmp(e->x, x) == 0 : e->x == x))
 			return e->line;
 	}
 	return 0;
@@ -203,7 +204,7 @@ static unsigned int find_line(const struct reading *r, const struct ofs_ini_key 
 /* Starts a section [NAME X]; `at` is the text after NAME. */
 static int start_named(struct reading *r, const struct ofs_ini_section *section, char *at)
 {
-	struct ofs_ini_entry start = { .line = r->line };
+	struct ofs_ini_entry start = { .section = r->section, .line = r->line };
 	unsigned int before;
 
 	while (isblank((unsigned char)*at))
@@ -257,7 +258,9 @@ static int start_section(struct reading *r, char *name)
 static int take_value(struct reading *r, const char *name, const char *text)
 {
 	const struct ofs_ini_key *key = ofs_ini_find(r->table, r->section, name), *same = NULL;
-	struct ofs_ini_entry entry = { .x = r->x, .text = text, .line = r->line };
+	struct ofs_ini_entry entry = {
+		.section = r->section, .x = r->x, .text = text, .line = r->line
+	};
 	OFS_FREE char *alias = NULL;
 	const char *prefix;
 	struct ofs_error must;

@@ -56,6 +56,7 @@ struct ofs_ini_table {
 
 struct ofs_ini_entry {
 	const struct ofs_ini_key *key; /* NULL at the start of a section [NAME X] */
+	unsigned int section; /* of the line */
 	const char *x; /* X of [NAME X]; NULL in other sections */
 	const char *text; /* value as written, without surrounding blanks */
 	uint64_t number; /* value of a number or a word */

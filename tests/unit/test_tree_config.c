@@ -281,7 +281,7 @@ static uint64_t lifetime(const struct ofs_config *c, const char *category)
 
 Test(tree_config, a_category_of_any_name)
 {
-	write_text("ttl_shell = 1h\n[category analysis]\nttl = 30d\n"
+	write_text("ttl_shell = 1h\n[category analysis]\nttl = 30d\n[agent analysis]\nmax = 2G\n"
 		   "[category  two words ; and more]\n ttl = never ; for good\n"
 		   "[category web]\nttl = 90\n[category empty]\n");
 	cr_assert_eq(ofs_config_set(config, "ttl_notes", "2d", &err), 0, "%s", err.text);
