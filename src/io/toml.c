@@ -70,7 +70,7 @@ static int read_escape(struct parser *p, struct ofs_buf *out)
 	char c = peek(p), digits[9] = { 0 };
 	const char *code = c ? strchr(codes, c) : NULL;
 	size_t n = c == 'u' ? 4 : c == 'U' ? 8 : 0;
-	char *end;
+	unsigned long number;
 
 	if (p->at < p->end)
 		p->at++;
@@ -81,9 +81,28 @@ static int read_escape(struct parser *p, struct ofs_buf *out)
 	if (!n || (size_t)(p->end - p->at) < n)
 		return wrong(p, "an invalid escape");
 	memcpy(digits, p->at, n);
-	append_utf8(out, (uint32_t)strtoul(digits, &end, 16));
 	p->at += n;
-	return end == digits + n ? 0 : wrong(p, "an invalid escape");
+	number = strtoul(digits, NULL, 16);
+	if (strspn(digits, "0123456789abcdefABCDEF") != n || number > 0x10ffff ||
+	    (number >= 0xd800 && number < 0xe000))
+		return wrong(p, "an invalid escape");
+	append_utf8(out, (uint32_t)number);
+	return 0;
+}
+
+/* After a backslash: skips white space that has a line end before anything else, if there is one. */
+static bool skip_line_end(struct parser *p)
+{
+	const char *at = p->at, *end = at;
+
+	for (; at < p->end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n'); at++)
+		if (*at == '\n' || end != p->at)
+			end = at + 1;
+	if (end == p->at)
+		return false;
+	for (; p->at < end; p->at++)
+		p->line += *p->at == '\n';
+	return true;
 }
 
 /* Reads a string up to `quote`, one or three quotes. Double quotes allow escapes. */
@@ -109,11 +128,7 @@ static int read_quoted(struct parser *p, const char *quote, struct ofs_buf *out)
 			continue;
 		}
 		p->at++;
-		if (is_long && (peek(p) == '\n' || peek(p) == '\r')) {
-			skip(p, true);
-			continue;
-		}
-		r = read_escape(p, out);
+		r = is_long && skip_line_end(p) ? 0 : read_escape(p, out);
 		if (r < 0)
 			return r;
 	}
