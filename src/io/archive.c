@@ -153,6 +153,7 @@ struct ofs_archive {
 	ssize_t (*read)(void *arg, void *buf, size_t size, uint64_t off);
 	void *arg;
 	uint64_t off;
+	int error; /* errno of a failed read() */
 	struct ofs_member member;
 	char block[ARCHIVE_BLOCK];
 };
@@ -281,6 +282,9 @@ static int read_failed(struct ofs_archive *a, struct ofs_error *err)
 {
 	const char *why = lib.archive_error_string_(a->lib);
 
+	if (a->error)
+		return ofs_error_set(err, a->error, "cannot read the archive: %s",
+				     strerror(a->error));
 	return ofs_error_set(err, EBADMSG, "cannot read the archive: %s",
 			     why ? why : "it is damaged");
 }
@@ -291,8 +295,10 @@ static la_ssize_t read_block(struct archive *unused, void *arg, const void **ret
 	ssize_t n = a->read(a->arg, a->block, sizeof(a->block), a->off);
 
 	(void)unused;
-	if (n < 0)
+	if (n < 0) {
+		a->error = (int)-n;
 		return -1;
+	}
 	a->off += (uint64_t)n;
 	*ret = a->block;
 	return n;
