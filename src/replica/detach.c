@@ -35,7 +35,9 @@ static int fetch_all(const char *store, const struct ofs_remote_access *remote,
 	}
 	closed = ofs_store_close(s);
 	ofs_replicator_destroy(rp);
-	return r < 0 ? r : closed;
+	if (r == 0 && closed < 0)
+		r = ofs_error_set(err, -closed, "cannot close '%s': %s", store, strerror(-closed));
+	return r;
 }
 
 static int forget_state(const char *store, struct ofs_error *err)

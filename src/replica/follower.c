@@ -271,6 +271,9 @@ static int rebase(struct ofs_follower *f, uint32_t epoch, uint32_t n, struct ofs
 
 	if (r == 0)
 		r = fetch_base(f, &m, false, err);
+	/* It is garbage by now: the log leads to a newer one. */
+	if (r == -ENOENT)
+		return 0;
 	if (r == 0)
 		r = make_index(f, &m, err);
 	if (r == 0)
