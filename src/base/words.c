@@ -168,7 +168,11 @@ struct parts {
 /* True if a part ends before `i`. */
 static bool ends(const struct run *r, size_t i)
 {
-	return i >= r->end || r->text[i] == '_' || ofs_fold_is_capital((unsigned char)r->text[i]);
+	uint32_t c = '_';
+
+	if (i < r->end)
+		ofs_fold_decode(r->text + i, r->end - i, &c);
+	return c == '_' || ofs_fold_is_capital(c);
 }
 
 /* True if a part begins at text[i]: getUser|Id, HTTP|Server, get_|user, user|IDs. */

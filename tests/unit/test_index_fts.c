@@ -50,7 +50,7 @@ static void teardown(void)
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-TestSuite(text, .init = setup, .fini = teardown);
+TestSuite(index_fts, .init = setup, .fini = teardown);
 
 /* ---- filling */
 
@@ -205,7 +205,7 @@ static struct ofs_fts_counts counts(void)
 	return c;
 }
 
-Test(text, finds_words_by_their_stems)
+Test(index_fts, finds_words_by_their_stems)
 {
 	put(1, "The quick brown fox\njumps over the lazy dog\n");
 	put(2, "A brown paper; the quickest way\n");
@@ -222,7 +222,7 @@ Test(text, finds_words_by_their_stems)
 	cr_assert_str_eq(words("a"), "2");
 }
 
-Test(text, words_are_not_expressions)
+Test(index_fts, words_are_not_expressions)
 {
 	static const char *const odd[] = { "AND", "OR", "NOT", "NEAR", "text", "rank", "" };
 
@@ -231,7 +231,7 @@ Test(text, words_are_not_expressions)
 		cr_assert_str_eq(words(odd[i]), "", "%s", odd[i]);
 }
 
-Test(text, words_of_other_scripts)
+Test(index_fts, words_of_other_scripts)
 {
 	put(1, "Café in München\n");
 	put(2, "cafe\u0301s everywhere\n");
@@ -248,7 +248,7 @@ Test(text, words_of_other_scripts)
 	cr_assert_str_eq(starts("при"), "3");
 }
 
-Test(text, finds_words_that_start_so)
+Test(index_fts, finds_words_that_start_so)
 {
 	put(1, "prefix prefer\n");
 	put(2, "pre\n");
@@ -262,7 +262,7 @@ Test(text, finds_words_that_start_so)
 	cr_assert_str_eq(starts("zz"), "");
 }
 
-Test(text, limits_a_list)
+Test(index_fts, limits_a_list)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list list = { 0 };
 
@@ -288,7 +288,7 @@ Test(text, limits_a_list)
 	cr_assert_eq(list.n, 6);
 }
 
-Test(text, finds_names_titles_and_tags)
+Test(index_fts, finds_names_titles_and_tags)
 {
 	begin();
 	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "Résumé_final.txt", "Bitcoin prices",
@@ -312,7 +312,7 @@ Test(text, finds_names_titles_and_tags)
 	cr_assert_eq(counts().files, 4);
 }
 
-Test(text, labels_that_change)
+Test(index_fts, labels_that_change)
 {
 	static const char *const tags[] = { NULL, "alpha", "alpha,beta", "beta", "", "beta" };
 
@@ -351,7 +351,7 @@ Test(text, labels_that_change)
 }
 
 /* Labels that do not change are kept whatever else changes. */
-Test(text, labels_that_stay)
+Test(index_fts, labels_that_stay)
 {
 	put(1, "text\n");
 	for (int i = 0; i < 3; i++) {
@@ -365,7 +365,7 @@ Test(text, labels_that_stay)
 	}
 }
 
-Test(text, documents_of_files)
+Test(index_fts, documents_of_files)
 {
 	uint64_t first = 0, n = 7;
 	struct ofs_fts_doc doc;
@@ -397,7 +397,7 @@ Test(text, documents_of_files)
 	cr_assert_eq(n, 0);
 }
 
-Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
+Test(index_fts, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 {
 	struct ofs_fts_file file;
 
@@ -428,7 +428,7 @@ Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 	cr_assert_eq(ofs_fts_get_file(fts, 2, &file), -ENOENT);
 }
 
-Test(text, a_file_may_not_name_a_content_that_is_not_there)
+Test(index_fts, a_file_may_not_name_a_content_that_is_not_there)
 {
 	begin();
 	cr_assert_eq(ofs_fts_put_file(fts, 1, sha_of("x", 1), "x", NULL, NULL, 1), -ENOENT);
@@ -437,7 +437,7 @@ Test(text, a_file_may_not_name_a_content_that_is_not_there)
 	cr_assert_eq(counts().files, 1);
 }
 
-Test(text, what_is_no_text_has_no_documents)
+Test(index_fts, what_is_no_text_has_no_documents)
 {
 	static const char binary[] = "ELF\0word and more";
 	char late[20000];
@@ -488,7 +488,7 @@ static uint64_t check_documents(const char *text, size_t size)
 	return n;
 }
 
-Test(text, contents_are_cut_at_line_ends)
+Test(index_fts, contents_are_cut_at_line_ends)
 {
 	size_t lines = 10000, special = 8191;
 	OFS_FREE char *text = long_text(lines, special);
@@ -505,7 +505,7 @@ Test(text, contents_are_cut_at_line_ends)
 	cr_assert_not_null(memmem(text + doc.off, doc.len, "needle", 6));
 }
 
-Test(text, long_lines_are_cut_at_blanks)
+Test(index_fts, long_lines_are_cut_at_blanks)
 {
 	size_t size = 3000;
 	OFS_FREE char *text = malloc(size);
@@ -524,7 +524,7 @@ Test(text, long_lines_are_cut_at_blanks)
 	cr_assert_str_eq(words("x123456789012345678901234"), "1 1");
 }
 
-Test(text, a_line_without_end_is_cut_between_characters)
+Test(index_fts, a_line_without_end_is_cut_between_characters)
 {
 	size_t size = 700001;
 	OFS_FREE char *text = malloc(size);
@@ -554,7 +554,7 @@ static char *text_of_lines(size_t size)
 	return text;
 }
 
-Test(text, a_document_has_the_words_of_what_follows)
+Test(index_fts, a_document_has_the_words_of_what_follows)
 {
 	size_t size = 600000;
 	OFS_FREE char *text = text_of_lines(size);
@@ -574,7 +574,7 @@ Test(text, a_document_has_the_words_of_what_follows)
 	cr_assert_str_eq(words("across"), "1 1");
 }
 
-Test(text, ends_where_it_is_to)
+Test(index_fts, ends_where_it_is_to)
 {
 	static const size_t sizes[] = { 1, 1000, 1023, 1024, 1025, 2048, 2049, 262144, 262145 };
 
@@ -592,7 +592,7 @@ Test(text, ends_where_it_is_to)
 	}
 }
 
-Test(text, content_that_cannot_be_read_is_not_there)
+Test(index_fts, content_that_cannot_be_read_is_not_there)
 {
 	size_t size = 768 << 10;
 	OFS_FREE char *text = long_text(size / 64, 5);
@@ -618,7 +618,7 @@ Test(text, content_that_cannot_be_read_is_not_there)
 	cr_assert_eq(bad.calls, 0);
 }
 
-Test(text, batches_hold_together)
+Test(index_fts, batches_hold_together)
 {
 	cr_assert_eq(put_bytes("outside", 7), -EINVAL);
 	cr_assert_eq(ofs_fts_commit(fts), -EINVAL);
@@ -643,7 +643,7 @@ Test(text, batches_hold_together)
 	cr_assert_str_eq(words("kept"), "1");
 }
 
-Test(text, says_whether_it_is_complete)
+Test(index_fts, says_whether_it_is_complete)
 {
 	cr_assert_eq(ofs_fts_is_complete(fts), 0);
 	cr_assert_eq(ofs_fts_set_complete(fts, true), 0);
@@ -654,7 +654,7 @@ Test(text, says_whether_it_is_complete)
 	cr_assert_eq(ofs_fts_is_complete(fts), 0);
 }
 
-Test(text, is_built_anew_when_most_of_it_is_dead)
+Test(index_fts, is_built_anew_when_most_of_it_is_dead)
 {
 	uint64_t inos[16];
 	char text[64];
@@ -689,7 +689,7 @@ Test(text, is_built_anew_when_most_of_it_is_dead)
 	cr_assert_eq(counts().dead, 0);
 }
 
-Test(text, gets_smaller_when_it_is_tidied)
+Test(index_fts, gets_smaller_when_it_is_tidied)
 {
 	uint64_t before, steps = 0;
 	char text[512];
@@ -718,7 +718,7 @@ static void find_text(void)
 	ofs_fts_find_word(fts, "text", 4, 9, &docs);
 }
 
-Test(text, is_private)
+Test(index_fts, is_private)
 {
 	struct stat st;
 
@@ -755,7 +755,7 @@ static void fill_and_close(void)
 	fts = NULL;
 }
 
-Test(text, damage_at_open_begins_it_anew)
+Test(index_fts, damage_at_open_begins_it_anew)
 {
 	fill_and_close();
 	write_at(OFS_FTS_PAGE_SIZE + 100, "\xff\xff", 2);
@@ -773,7 +773,7 @@ Test(text, damage_at_open_begins_it_anew)
 	expect_fresh();
 }
 
-Test(text, what_is_not_ours_is_replaced)
+Test(index_fts, what_is_not_ours_is_replaced)
 {
 	char junk[8192];
 	sqlite3 *db;
@@ -796,7 +796,7 @@ Test(text, what_is_not_ours_is_replaced)
 	expect_fresh();
 }
 
-Test(text, damage_midway_begins_it_anew)
+Test(index_fts, damage_midway_begins_it_anew)
 {
 	uint64_t generation;
 	struct stat st;
@@ -825,7 +825,7 @@ Test(text, damage_midway_begins_it_anew)
 	expect_fresh();
 }
 
-Test(text, damage_within_a_batch_gives_it_up)
+Test(index_fts, damage_within_a_batch_gives_it_up)
 {
 	struct stat st;
 	char text[4096];
@@ -849,7 +849,7 @@ Test(text, damage_within_a_batch_gives_it_up)
 	expect_fresh();
 }
 
-Test(text, only_one_may_have_it)
+Test(index_fts, only_one_may_have_it)
 {
 	struct ofs_fts *other = NULL;
 	struct ofs_error err;
@@ -864,7 +864,7 @@ Test(text, only_one_may_have_it)
 	cr_assert_str_eq(words("mine"), "1");
 }
 
-Test(text, what_cannot_be_opened_is_an_error_in_words)
+Test(index_fts, what_cannot_be_opened_is_an_error_in_words)
 {
 	struct ofs_fts *other = NULL;
 	struct ofs_error err = { "" };

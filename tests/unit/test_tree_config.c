@@ -369,7 +369,8 @@ Test(tree_config, a_store_is_told_a_value)
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
 
 	write_text("# mine\nremote: old\nscrub = 250\n[category news]\nttl = 9\n");
-	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://b/p?a=b;c", &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://b/p?a=b;c", &err), 0, "%s",
+		     err.text);
 	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://c", &err), 0, "%s", err.text);
 	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
 		cr_expect_eq(ofs_config_store_set(dir, "remote", lost[i], &err), -EINVAL);

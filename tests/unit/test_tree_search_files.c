@@ -128,7 +128,8 @@ Test(search_files, before_and_after_a_start)
 
 Test(search_files, time_is_over)
 {
-	cr_assert_eq(each("x", OFS_TIER_ARCHIVE, 100, "h", 0), -ECANCELED, "the newest all the same");
+	cr_assert_eq(each("x", OFS_TIER_ARCHIVE, 100, "h", 0), -ECANCELED,
+		     "the newest all the same");
 }
 
 Test(search_files, no_more_than_are_asked_for)
