@@ -316,7 +316,8 @@ def check_built():
         if f"'{name}'" not in listed:
             yield f"{name} is not in meson.build"
     patterns = {"unit": "test_*.c", "fuzz": "fuzz_*.c", "fs": "*.py", "posix": "*.py",
-                "remote": "*.py", "services": "*.py"}
+                "remote": "*.py", "services": "*.py", "hostile": "*.py", "crash": "*.py",
+                "package": "*.py"}
     for folder, pattern in patterns.items():
         for path in sorted((ROOT / "tests" / folder).glob(pattern)):
             name = path.stem.removeprefix("test_").removeprefix("fuzz_")
