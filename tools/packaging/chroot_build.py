@@ -69,7 +69,9 @@ def store_before(suite, systems, files):
         with builder(suite, systems) as system:
             build_before(system, commit)
             write_before(system, files)
-            quietly("tar", "-cf", archive, "-C", system.path(BEFORE), "store")
+            half = archive.with_suffix(".half")
+            quietly("tar", "-cf", half, "-C", system.path(BEFORE), "store")
+            half.rename(archive)
     return archive
 
 
