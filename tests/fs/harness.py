@@ -108,14 +108,18 @@ def raises(*codes):
 
 
 def eventually(condition, what, seconds=20):
-    """Polls until `condition()` is true and returns its value; fails after `seconds` (x SLOW)."""
+    """
+    Polls until `condition()` is true and returns its value; fails after `seconds` (x SLOW) with
+    `what`, or what that returns then.
+    """
     deadline = time.monotonic() + seconds * SLOW
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds * SLOW:g} s: {what}")
+            text = what() if callable(what) else what
+            raise AssertionError(f"not within {seconds * SLOW:g} s: {text}")
         time.sleep(0.02)
 
 

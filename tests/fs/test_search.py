@@ -75,7 +75,7 @@ def finds(m, query, *want):
             any(has(h, w) for h in found) for w in want
         )
 
-    eventually(done, f"'{query}' finds {want}; it finds {search(m, query)}")
+    eventually(done, lambda: f"'{query}' finds {want}; it finds {search(m, query)}")
 
 
 def files_of(found):
@@ -86,7 +86,7 @@ def files_of(found):
 def finds_in_order(m, query, *want):
     eventually(
         lambda: files_of(hits(m, query)) == list(want),
-        f"'{query}' finds {want}; it finds {search(m, query)}",
+        lambda: f"'{query}' finds {want}; it finds {search(m, query)}",
     )
 
 
@@ -94,7 +94,7 @@ def finds_first(m, query, want):
     """Waits until this is the first hit (PATH or PATH:LINE)."""
     eventually(
         lambda: any(has(h, want) for h in hits(m, query)[:1]),
-        f"'{query}' finds {want} first; it finds {search(m, query)}",
+        lambda: f"'{query}' finds {want} first; it finds {search(m, query)}",
     )
 
 
@@ -330,7 +330,7 @@ def identifiers_are_found_in_each_spelling(case, tier):
         for query in (*spellings, "where is getUserId called?"):
             eventually(
                 lambda q=query: set(files_of(hits(m, q))[: len(want)]) == want,
-                f"{query} finds all spellings first: {search(m, query)}",
+                lambda q=query: f"{q} finds all spellings first: {search(m, q)}",
             )
         eventually(
             lambda: want <= set(files_of(hits(m, "get user id"))),
@@ -993,7 +993,7 @@ def any_text_is_a_query(case):
                       "needle " * 36, "a b c d e f g h i j k l m n o p q r s t u v w x y z needle",
                       "needle " + " ".join(f"w{i}" for i in range(60))):
             eventually(lambda q=query: any(h.path == "archive/a" for h in hits(m, q)),
-                       f"{query!r} finds it; {search(m, query)}")  # fmt: skip
+                       lambda q=query: f"{q!r} finds it; {search(m, q)}")  # fmt: skip
         for query in ("the of and", "is", "a", "?", "*", "**", "^", "()", "{}", "%", "\\", "'",
                       "\x01", "\x1b\x7f", "\U0001f600", "\u200b", "\u0301", "n" * 255,
                       "\u7528" * 85, "*" * 255, '"' * 255, "-" * 255, "+ " * 127, "a " * 127):
