@@ -205,8 +205,8 @@ Test(context_manage, what_is_wrong_with_a_request)
 		const char *text, *why;
 	} bad[] = {
 		{ "", "empty" },
-		{ "5", "not an object with \"messages\"" },
-		{ "\"x\"", "not an object with \"messages\"" },
+		{ "5", "neither an object with \"messages\"" },
+		{ "\"x\"", "neither an object with \"messages\"" },
 		{ "{}", "no \"messages\"" },
 		{ "{\"messages\": {}}", "\"messages\" is not an array" },
 		{ "{\"messages\": null}", "\"messages\"" },

@@ -257,11 +257,13 @@ Test(pack_cache, readers_of_one_missing_frame_load_it_once)
 /* A frame whose place is punched while it loads is given to those who asked, but not kept. */
 Test(pack_cache, drop_during_a_load)
 {
+	struct ofs_frame_loc found;
 	pthread_t thread;
 	void *failed;
 
 	cr_assert_eq(pthread_create(&thread, NULL, get_slowly, NULL), 0);
-	usleep(30000);
+	while (!ofs_frame_cache_find(fc, 1, 64, &found))
+		usleep(1000);
 	ofs_frame_cache_drop(fc, 1, 0, UINT64_MAX);
 	cr_assert_eq(pthread_join(thread, &failed), 0);
 	cr_assert_null(failed);

@@ -176,7 +176,7 @@ Test(tree_search, phrases_that_nothing_has)
 	/* An unclosed quote is not an error. */
 	cr_assert_str_eq(ask("\"no such file"), "cache/1:1: no such file\n");
 	cr_assert_str_eq(ask("\"such no\" -file"), "");
-	starts_with(ask("\"such a thing\" file"), "cache/1:1: no such file\noffloadfs: nothing ");
+	starts_with(ask("\"such a thing\" file"), "cache/1:1: no such file\noffloadfs: no file has ");
 	cr_assert_str_eq(ask("\"such a thing\" +file"), "");
 }
 
