@@ -832,6 +832,9 @@ def options_stand_in_any_place(case):
         (("search", "zebra", "-x"), b"unknown option '-x'; to leave a word out, quote the query"),
         (("put", "--categry", "web"), b"unknown option '--categry': did you mean '--category'?"),
         (("stats", "--json=yes"), b"option '--json=yes' takes no value"),
+        (("list", "--json", "-xn"), b"unknown option '-x'"),
+        (("list", "-n"), b"option '-n' needs a value"),
+        (("list", "-é"), "unknown option '-é'".encode()),
         (("run", "--max-bytes", "many", "true"), b"'many' is not a count of bytes"),
     ):
         done = ws.offload(*words, check=False)
