@@ -843,6 +843,18 @@ def options_stand_in_any_place(case):
 
 
 @test
+def up_says_what_is_wrong_with_the_settings(case):
+    ws = Workspace(case)
+    ws.up()
+    settings = os.path.join(ws.store(), "config.ini")
+    write(settings, b"nonsense\n")
+    done = ws.offload("up", check=False)
+    assert done.returncode == 1 and b"config.ini" in done.stderr, done
+    os.unlink(settings)
+    ws.finish()
+
+
+@test
 def a_plain_folder_in_the_place_of_the_mount_stays_empty(case):
     ws = Workspace(case)
     os.mkdir(ws.mnt)
