@@ -9,6 +9,7 @@
 
 #include "base/util.h"
 #include "index/index.h"
+#include "index/rules.h"
 #include "index/schema.h"
 #include "index/vfs.h"
 #include "scratch.h"
@@ -739,6 +740,22 @@ static off_t table_page(const char *name)
 	page = sqlite3_column_int64(st, 0);
 	sqlite3_finalize(st);
 	return (page - 1) * OFS_INDEX_PAGE_SIZE;
+}
+
+Test(index_check, every_table_is_checked)
+{
+	/* The schema is a table, too. */
+	static const char sql[] = "SELECT count(*) + 1 FROM sqlite_schema WHERE type = 'table'";
+	sqlite3_stmt *st;
+	OFS_CLEANUP(close_database) sqlite3 *db = open_database();
+	int trees = 0;
+
+	for (size_t i = 0; i < ofs_rules_count; i++)
+		trees += ofs_rules[i].tree;
+	cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	cr_assert_eq(sqlite3_step(st), SQLITE_ROW);
+	cr_assert_eq(sqlite3_column_int(st, 0), trees);
+	sqlite3_finalize(st);
 }
 
 static int count_block(void *arg, uint64_t block, const struct ofs_index_chunk *c)
