@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -45,6 +46,12 @@ struct child {
 	bool unwanted; /* further output is discarded */
 	char *chunk;
 };
+
+bool ofs_process_end_with(pid_t parent, int number)
+{
+	prctl(PR_SET_PDEATHSIG, number);
+	return getppid() == parent;
+}
 
 int ofs_process_exit_code(int status)
 {

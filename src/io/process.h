@@ -71,5 +71,8 @@ int ofs_process_run(const struct ofs_process *process, struct ofs_process_end *r
 int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
 			   struct ofs_buf *ret_text);
 
+/* In a child: it gets signal `number` when `parent` ends. False: that has ended already. */
+bool ofs_process_end_with(pid_t parent, int number);
+
 /* Returns the exit code for a wait status, as in a shell. */
 int ofs_process_exit_code(int status);

@@ -602,6 +602,7 @@ void ofs_replicator_status(struct ofs_replicator *rp, struct ofs_replication_sta
 	ofs_fetcher_count(rp->fetcher, &fetched);
 	OFS_LOCKED(&rp->lock);
 	*ret = rp->status;
+	ret->pushes_due = rp->pushes;
 	ret->pending = end - OFS_MIN(end, rp->reached);
 	if (!ret->pending && ret->phase == OFS_REPLICATION_CURRENT)
 		ret->complete_at = ofs_clock_wall();

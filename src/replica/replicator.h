@@ -55,7 +55,7 @@ struct ofs_replication_status {
 	uint64_t pending; /* bytes of the log that the remote lacks */
 	int64_t complete_at; /* the remote has everything written before */
 	int64_t checkpoint_at;
-	uint64_t pushes; /* pushes done */
+	uint64_t pushes, pushes_due; /* pushes done; done and requested */
 	uint64_t writes, reads; /* requests since the start */
 	uint64_t brought; /* bytes of content fetched */
 	uint64_t local, local_max; /* bytes of packs when last checked, and their bound (0: none) */

@@ -832,11 +832,26 @@ def options_stand_in_any_place(case):
         (("search", "zebra", "-x"), b"unknown option '-x'; to leave a word out, quote the query"),
         (("put", "--categry", "web"), b"unknown option '--categry': did you mean '--category'?"),
         (("stats", "--json=yes"), b"option '--json=yes' takes no value"),
+        (("list", "--json", "-xn"), b"unknown option '-x'"),
+        (("list", "-n"), b"option '-n' needs a value"),
+        (("list", "-é"), "unknown option '-é'".encode()),
         (("run", "--max-bytes", "many", "true"), b"'many' is not a count of bytes"),
     ):
         done = ws.offload(*words, check=False)
         assert done.returncode == 2 and said in done.stderr, done
     assert ws.offload("search", "--", "-line", check=False).returncode != 0
+
+
+@test
+def up_says_what_is_wrong_with_the_settings(case):
+    ws = Workspace(case)
+    ws.up()
+    settings = os.path.join(ws.store(), "config.ini")
+    write(settings, b"nonsense\n")
+    done = ws.offload("up", check=False)
+    assert done.returncode == 1 and b"config.ini" in done.stderr, done
+    os.unlink(settings)
+    ws.finish()
 
 
 @test

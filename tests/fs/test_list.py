@@ -130,6 +130,15 @@ def the_mount_and_the_store_say_the_same(case):
 
 
 @test
+def a_backslash_is_no_escape_in_a_path(case):
+    with chat(case, True) as w:
+        wanted = ["cache/a\\b", "cache/c"]
+        for path in wanted:
+            write(os.path.join(w.mnt, path), b"x")
+        assert paths(listed(w, "-s", "path", *wanted)) == wanted
+
+
+@test
 def each_order_is_one(case):
     with chat(case, True) as w:
         fill(w)

@@ -16,7 +16,9 @@ import time
 import unicodedata
 
 from files import noise
-from harness import OFFLOAD, SEAL_SOON, Skip, eventually, main, read, run, test
+from harness import (
+    OFFLOAD, SEAL_SOON, Skip, children_of, eventually, main, read, run, stop, test,
+)
 
 SEQUENCE = re.compile(rb"\x1b(?:\[([?>!]?)([0-9;]*)([@-~])|[()][A-Z0-9]|[=>78M])|\x1b\[?[?>!]?[0-9;]*$")
 
@@ -310,6 +312,22 @@ def a_mount_that_goes_is_waited_for(case):
             assert stream.wait() == 1
             assert stream.stderr.read().startswith("offload: top: ")
         m.start()
+
+
+@test
+def a_summary_that_never_comes_is_told_of(case):
+    with case.mount(SEAL_SOON) as m:
+        m.make("cache/web/page", b"x" * 5000)
+        with top("--dir", m.mnt) as t:
+            t.shows("cache/web/page")
+            t.type("p")
+            t.shows("paused")
+            (sampler,) = children_of(t.pid)
+            stop(sampler)
+            t.type("\n")
+            t.shows("...")
+            os.kill(sampler, signal.SIGKILL)
+            t.shows("a signal ended the work on it")
 
 
 @test

@@ -175,6 +175,7 @@ def same_tree_elsewhere(remote, case, want, name="elsewhere"):
         differ = [n for n in {*want, *got} if want.get(n) != got.get(n)]
         assert not differ, [(n, want.get(n), got.get(n)) for n in differ]
         wait_current(m)
+    run(OFFLOAD, "verify", "--store", case.path(name))
     remote.check()
 
 

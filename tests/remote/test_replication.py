@@ -4,13 +4,16 @@
 import errno
 import os
 import re
+import subprocess
+import threading
 import time
 
 import paths  # noqa: F401
 from clock import HOUR, Clock
 from files import KIB, MIB, log_text, noise
 from harness import (
-    OFFLOAD, SEAL_NEVER, SEAL_SOON, eventually, main, raises, read, run, same, test, write, xattr,
+    OFFLOAD, SEAL_NEVER, SEAL_SOON, SLOW, eventually, main, raises, read, run, same, test, write,
+    xattr,
 )
 from replication import (
     Remote, copy_store, fill, push, remove_remote, same_tree_elsewhere, status, tree,
@@ -85,6 +88,34 @@ def a_checkpoint_of_nothing_new_is_as_good(case):
             assert len(lineage.manifests) >= 7 and len(lineage.check()) == len(lineage.manifests)
             m.kill9()
         same_tree_elsewhere(remote, case, want)
+
+
+@test
+def a_push_waits_for_what_it_asked_for(case):
+    """Not only for the push of another that was under way."""
+
+    def begin():
+        return subprocess.Popen([OFFLOAD, "remote", "push", "--dir", m.mnt])
+
+    def hold():
+        answer = threading.Event()
+        return remote.fault("delay", kind="put", key="a/ckpt/*/0*", until=answer), answer
+
+    with Remote() as remote, remote.mount(case, SEAL_SOON) as m:
+        wait_current(m)
+        rule, answer = hold()
+        first = begin()
+        rule.wait()
+        second = begin()
+        eventually(lambda: status(m)["pushes_due"] == 2, "it has asked")
+        rule, another = hold()
+        answer.set()
+        assert first.wait(20 * SLOW) == 0
+        rule.wait()
+        time.sleep(0.5)
+        assert second.poll() is None, "the remote lacks its checkpoint"
+        another.set()
+        assert second.wait(20 * SLOW) == 0
 
 
 def churn(m, rounds):

@@ -3,6 +3,7 @@
 """offload mcp: the three versions of the Model Context Protocol, with a client of our own."""
 import base64
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -12,7 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
-from harness import OFFLOAD, SEAL_SOON, eventually, main, same, stopped, test  # noqa: E402
+from harness import OFFLOAD, SEAL_SOON, eventually, main, run, same, stopped, test  # noqa: E402
 from mcp_client import LEGACY, META, MODERN, Failed, Stdio, meta  # noqa: E402
 
 ERAS = {"modern": True, "legacy": False}
@@ -353,6 +354,14 @@ def signals(case, number):
     client.process.send_signal(number)
     client.process.wait(30)
     client.close()
+
+
+@test(root=True)
+def the_first_process_of_a_container(case):
+    ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    alone = ("unshare", "--pid", "--fork", "--mount-proc")
+    done = run(*alone, OFFLOAD, "mcp", "--store", case.store, input=ping)
+    assert json.loads(done.stdout)["result"] == {}, done
 
 
 @test

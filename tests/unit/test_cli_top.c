@@ -71,6 +71,40 @@ Test(cli_top, rates_are_those_of_two_samples)
 	expect_rate("sealed_bytes", -1);
 }
 
+#define NO_ROWS(ms, offloaded)                                                  \
+	"{'store':'/s','mounted':'/m','status':{'uptime_ms':" #ms ",'tokens':{" \
+	"'offloaded':" #offloaded "}}}"
+
+static void expect_now(double want)
+{
+	json_t *row = json_array_get(model.tasks, 0);
+
+	cr_assert_eq(json_number_value(json_object_get(row, "now")), want, "%f",
+		     json_number_value(json_object_get(row, "now")));
+}
+
+Test(cli_top, rows_may_be_read_less_often)
+{
+	take(STATUS(1000, 0, 5));
+	take(STATUS(2000, 0, 15));
+	expect_now(10);
+	take(NO_ROWS(3000, 55)); /* it was too soon */
+	expect_now(10);
+	take(STATUS(4000, 0, 95));
+	expect_now(40);
+	take(NO_ROWS(9000, 95)); /* there was nothing new */
+	expect_now(0);
+	take(STATUS(10000, 0, 100));
+	expect_now(5);
+}
+
+Test(cli_top, what_belongs_to_no_task_has_a_rate)
+{
+	take("{'store':'/s','status':{'uptime_ms':1000},'tasks':[{'task':'','offloaded':70}]}");
+	take("{'store':'/s','status':{'uptime_ms':2000},'tasks':[{'task':'','offloaded':73}]}");
+	expect_now(3);
+}
+
 Test(cli_top, failures_are_kept_until_there_is_a_sample)
 {
 	take(STATUS(1000, 10, 5));

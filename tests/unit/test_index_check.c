@@ -9,6 +9,7 @@
 
 #include "base/util.h"
 #include "index/index.h"
+#include "index/rules.h"
 #include "index/schema.h"
 #include "index/vfs.h"
 #include "scratch.h"
@@ -154,9 +155,12 @@ static void put_content(void)
 static void put_unused(void)
 {
 	struct ofs_index_meta meta;
+	const struct ofs_index_object object = { .epoch = 1, .number = 1, .size = 501 };
+	const struct ofs_index_extent extent = { 2, 64, 501, 0 };
 	uint32_t len = 50;
 
 	put_frame(2, 1000, 30, &len, 1);
+	cr_assert_eq(ofs_index_put_object(ix, &object, &extent, 1), 0);
 	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
 	meta.next_ino = LAST;
 	meta.next_chunk = 31;
@@ -601,6 +605,10 @@ static const struct damage places[] = {
 	{ "UPDATE frame SET off = 564 WHERE id = 2", "frames 1 and 2 overlap in pack 1\n", NULL },
 	{ "UPDATE frame SET off = 1001 WHERE id = 4",
 	  "frame 4 takes 501 bytes at 1001 of pack 2, but the packs end at 1501 of 2\n", NULL },
+	{ "INSERT INTO extent VALUES(1, 2000, 10, 1, 0), (1, 2009, 10, 1, 0)",
+	  "extents overlap at 2009 of pack 1\n", NULL },
+	{ "UPDATE extent SET len = 500", "frame 3 at 64 of pack 2 lies only partly in an extent\n",
+	  NULL },
 	{ "UPDATE frame SET pack = 3 WHERE id = 4",
 	  "frame 4 takes 501 bytes at 1000 of pack 3, but the packs end at 1501 of 2\n", NULL },
 };
@@ -734,6 +742,22 @@ static off_t table_page(const char *name)
 	return (page - 1) * OFS_INDEX_PAGE_SIZE;
 }
 
+Test(index_check, every_table_is_checked)
+{
+	/* The schema is a table, too. */
+	static const char sql[] = "SELECT count(*) + 1 FROM sqlite_schema WHERE type = 'table'";
+	sqlite3_stmt *st;
+	OFS_CLEANUP(close_database) sqlite3 *db = open_database();
+	int trees = 0;
+
+	for (size_t i = 0; i < ofs_rules_count; i++)
+		trees += ofs_rules[i].tree;
+	cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	cr_assert_eq(sqlite3_step(st), SQLITE_ROW);
+	cr_assert_eq(sqlite3_column_int(st, 0), trees);
+	sqlite3_finalize(st);
+}
+
 static int count_block(void *arg, uint64_t block, const struct ofs_index_chunk *c)
 {
 	++*(int *)arg;
@@ -742,7 +766,8 @@ static int count_block(void *arg, uint64_t block, const struct ofs_index_chunk *
 
 Test(index_check, of_a_damaged_table_nothing_is_concluded)
 {
-	static const char *const tables[] = { "inode", "dirent", "chunk", "block", "frame" };
+	static const char *const tables[] = { "inode", "dirent", "chunk", "block",
+					      "frame", "object", "extent" };
 
 	/* The log has a line for each damaged page. */
 	cr_assert_not_null(freopen("/dev/null", "w", stderr));

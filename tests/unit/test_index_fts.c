@@ -689,6 +689,63 @@ Test(index_fts, is_built_anew_when_most_of_it_is_dead)
 	cr_assert_eq(counts().dead, 0);
 }
 
+/* ---- vectors */
+
+static void put_vectors(const char *model, const char *text)
+{
+	begin();
+	cr_assert_eq(ofs_fts_put_vectors(fts, model, sha_of(text, strlen(text)), "v", 1), 0);
+	commit();
+}
+
+static void ignore_vectors(void *arg, uint64_t doc, size_t ndocs, const void *data, size_t len)
+{
+}
+
+static int list_vectors(const char *model, uint64_t *at)
+{
+	return ofs_fts_list_vectors(fts, model, at, 100, ignore_vectors, NULL);
+}
+
+Test(index_fts, vectors_of_any_model_are_listed_when_their_content_is_indexed_anew)
+{
+	uint64_t old = 0, new = 0;
+
+	put(1, "one\n");
+	put(2, "two\n");
+	put_vectors("old", "two\n");
+	put_vectors("old", "one\n");
+	put_vectors("new", "two\n");
+	put_vectors("new", "one\n");
+	cr_assert_eq(ofs_fts_rebuild(fts), 0);
+	put(1, "one\n");
+	cr_assert_eq(list_vectors("old", &old), 1);
+	cr_assert_eq(list_vectors("new", &new), 1);
+	put(2, "two\n");
+	cr_assert_eq(list_vectors("old", &old), 1);
+	cr_assert_eq(list_vectors("new", &new), 1);
+}
+
+Test(index_fts, vectors_put_after_others_were_pruned_are_listed)
+{
+	uint64_t at = 0;
+
+	put(1, "one\n");
+	put(2, "two\n");
+	put_vectors("model", "one\n");
+	put_vectors("model", "two\n");
+	cr_assert_eq(list_vectors("model", &at), 2);
+	drop(1);
+	drop(2);
+	begin();
+	cr_assert_eq(ofs_fts_prune_vectors(fts, "model"), 1);
+	cr_assert_eq(ofs_fts_prune_vectors(fts, "model"), 0);
+	commit();
+	put(3, "three\n");
+	put_vectors("model", "three\n");
+	cr_assert_eq(list_vectors("model", &at), 1);
+}
+
 Test(index_fts, gets_smaller_when_it_is_tidied)
 {
 	uint64_t before, steps = 0;

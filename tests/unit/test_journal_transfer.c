@@ -165,6 +165,20 @@ Test(journal_transfer, leap)
 	}
 }
 
+Test(journal_transfer, a_punch_goes_on_after_a_leap)
+{
+	const struct ofs_journal_data *d = &appended.at[22].data;
+	uint8_t data[FIXTURE_DATA_MAX];
+
+	open_journal(8);
+	append_some(20);
+	cr_assert_eq(ofs_journal_leap(journal, 1 << 20), 0);
+	append_some(20);
+	cr_assert_eq(ofs_journal_read(journal, d, 0, data, d->len), 0);
+	cr_assert_eq(ofs_journal_punch(journal, 8, ofs_journal_end(journal)), 0);
+	cr_assert_eq(ofs_journal_read(journal, d, 0, data, d->len), -EIO);
+}
+
 /* If nothing was logged before a leap, nothing before it is needed. */
 Test(journal_transfer, begins_with_a_leap)
 {

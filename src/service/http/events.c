@@ -433,22 +433,23 @@ unsigned int ofs_events_count(struct ofs_events *e)
 	return e->n;
 }
 
-void ofs_events_destroy(struct ofs_events *e)
+bool ofs_events_destroy(struct ofs_events *e)
 {
 	int64_t until = ofs_clock_monotonic() + 5 * OFS_NS_PER_S;
 	bool ended;
 
 	if (!e)
-		return;
+		return true;
 	pthread_mutex_lock(&e->lock);
 	while (!e->ended && ofs_cond_wait_until(&e->changed, &e->lock, until))
 		;
 	ended = e->ended && !e->n;
 	pthread_mutex_unlock(&e->lock);
 	if (!ended)
-		return;
+		return false;
 	pthread_join(e->thread, NULL);
 	pthread_cond_destroy(&e->changed);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
+	return true;
 }

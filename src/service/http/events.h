@@ -15,10 +15,10 @@ int ofs_events_create(const struct ofs_target_options *target, unsigned int max,
 void ofs_events_end(struct ofs_events *e);
 
 /*
- * Frees `e` (or NULL) after ofs_events_end(). Leaves it behind if its thread still waits for a tree
- * that does not answer.
+ * Frees `e` (or NULL) after ofs_events_end(). Returns false if it is left behind, since its thread
+ * still waits for a tree that does not answer, and uses the strings of `target`.
  */
-void ofs_events_destroy(struct ofs_events *e);
+bool ofs_events_destroy(struct ofs_events *e);
 
 /* Returns the number of clients. */
 unsigned int ofs_events_count(struct ofs_events *e);

@@ -263,8 +263,6 @@ static void wait_for_requests(struct ofs_server *s)
 
 bool ofs_server_destroy(struct ofs_server *s)
 {
-	bool clean;
-
 	atomic_store(&s->transactions.ending, true);
 	for (size_t i = 0; i < s->options.n_listeners; i++) {
 		const struct ofs_listener *l = &s->options.listeners[i];
@@ -286,10 +284,8 @@ bool ofs_server_destroy(struct ofs_server *s)
 		ofs_cleanup_close(&s->options.listeners[i].fd);
 		s->options.listeners[i].fd = -1;
 	}
-	clean = atomic_load(&s->transactions.jobs) == 0;
-	if (!clean)
+	if (atomic_load(&s->transactions.jobs) || !ofs_events_destroy(s->site.events))
 		return false;
-	ofs_events_destroy(s->site.events);
 	ofs_connections_stop(&s->connections);
 	free(s->ears);
 	free(s);

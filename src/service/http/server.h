@@ -40,6 +40,7 @@ int ofs_server_create(const struct ofs_server_options *options, struct ofs_error
 
 /*
  * Accepts no more requests, finishes those in progress, and ends. Returns false if calls on a tree
- * that does not answer are left behind: then the service that they use must not be destroyed.
+ * that does not answer are left behind: then the service and the strings of its target, which they
+ * use, must not be freed.
  */
 bool ofs_server_destroy(struct ofs_server *s);
