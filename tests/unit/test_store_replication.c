@@ -454,6 +454,43 @@ Test(store_replication, damage_here_is_mended)
 	cr_assert_gt(gets, 0);
 }
 
+static int punching_fails(const char *name)
+{
+	return strcmp(name, "io.punch") == 0 ? -EIO : 0;
+}
+
+/* A draft over a part of its block, of which the rest is sealed with it. */
+Test(store_replication, damage_here_costs_nothing_when_its_block_is_sealed)
+{
+	struct ofs_seal_when when = { 0 };
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", BLOCK / 2, 1);
+
+	put_noise(a, BLOCK / 2, BLOCK / 2, 2);
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	damage_packs();
+	put_noise(a, 0, 1000, 3);
+	/* While the damaged frame cannot be dropped, the draft waits. */
+	fault_for = punching_fails;
+	seal();
+	fault_for = NULL;
+	cr_assert_eq(gets, 0);
+	cr_assert_not(has_sha(a));
+	when.now = ofs_clock_monotonic() + 61 * OFS_NS_PER_S;
+	cr_assert_eq(ofs_store_cycle(s, &when, true), 0);
+	cr_assert_gt(gets, 0);
+	cr_assert(has_sha(a));
+	for (int round = 0; round < 2; round++) {
+		expect_noise(a, 0, 1000, 3);
+		expect_noise(a, BLOCK / 2, BLOCK / 2, 2);
+		reopen_store();
+	}
+}
+
 /* Enters an object with every `nth` frame from number `first` on, without reading content. */
 static void put_every(const struct frames *f, size_t first, size_t nth, uint32_t number)
 {
