@@ -735,6 +735,24 @@ Test(store_repack, an_index_that_does_not_take_it_costs_nothing)
 	cr_assert_gt(fail_each("index.commit", -EIO), 1);
 }
 
+/* Not even of the frames whose content it cannot compare. */
+Test(store_repack, an_index_that_cannot_be_read_costs_nothing)
+{
+	struct faulty ft;
+	unsigned long n = 0;
+
+	do {
+		prepare(&ft);
+		reopen_store();
+		arm("index.pread", -EIO, ++n);
+		while (step(true) > 0)
+			;
+		fault_for = NULL;
+		at_rest(&ft);
+	} while (!armed.left);
+	cr_assert_gt(n, 5);
+}
+
 Test(store_repack, an_index_that_finds_no_room_costs_nothing)
 {
 	cr_assert_gt(fail_each("index.pwrite", -ENOSPC), 3);
