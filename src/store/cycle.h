@@ -25,6 +25,9 @@ struct ofs_seal_when {
 /* There is a file to seal or hash; `lock` held. */
 bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when);
 
+/* All that is left to seal are files that could not be read a moment ago; `lock` held. */
+bool ofs_seal_is_stuck(struct ofs_store *s);
+
 /*
  * Seals a bounded amount of what is due, and commits the new chunks to the index. Returns the
  * number of files on which it made progress, or -errno. *ret is set, and owned by the caller, on

@@ -128,7 +128,7 @@ static bool is_sparse(const struct ofs_inode *n, uint64_t more)
 
 static bool inode_is_due(const struct ofs_inode *n, const struct ofs_seal_when *when)
 {
-	if (n->gone)
+	if (n->gone || n->seal_after > when->now)
 		return false;
 	if (when->pressed && ofs_content_map_has_drafts(&n->content))
 		return true;
@@ -143,6 +143,23 @@ bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when)
 		if (inode_is_due(s->drafts.list[i], when))
 			return true;
 	return false;
+}
+
+bool ofs_seal_is_stuck(struct ofs_store *s)
+{
+	int64_t now = ofs_clock_monotonic();
+	bool stuck = false;
+
+	for (size_t i = 0; i < s->drafts.n; i++) {
+		const struct ofs_inode *n = s->drafts.list[i];
+
+		if (n->gone || !ofs_content_map_has_drafts(&n->content))
+			continue;
+		if (n->seal_after <= now)
+			return false;
+		stuck = true;
+	}
+	return stuck;
 }
 
 static void file_add_block(struct sealed_file *f, uint64_t index)
@@ -305,7 +322,7 @@ static void postpone(struct ofs_store *s, uint64_t ino)
 	OFS_LOCKED(&s->lock);
 	n = ofs_map_get(&s->inodes, ino);
 	if (n)
-		n->written_at = ofs_clock_monotonic() + READ_RETRY;
+		n->seal_after = ofs_clock_monotonic() + READ_RETRY;
 }
 
 /* The hash of the file's only chunk is that of the whole. */

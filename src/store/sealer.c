@@ -116,7 +116,11 @@ int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool 
 	if (r == -EROFS)
 		ofs_store_break(s, OFS_STORE_ON_READ_ONLY);
 	pthread_mutex_lock(&s->lock);
-	s->room.error = r;
+	/* Whoever waits for the journal to become shorter would wait for as long as reading fails. */
+	if (r == 0 && !s->dirty.n && ofs_store_would_wait(s) && ofs_seal_is_stuck(s))
+		s->room.error = -EIO;
+	else
+		s->room.error = r;
 	s->room.cycles++;
 	s->unsettled = true;
 	pthread_cond_broadcast(&s->room.made);
