@@ -78,12 +78,13 @@ static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *
  */
 static int squeeze(struct ofs_store *s, const struct ofs_seal_when *when)
 {
-	int r, sealed = 0;
+	int r, end, sealed = 0;
 
 	r = finish_cycle(s, true, true);
 	if (r == 0)
 		r = seal_all(s, when, &sealed);
-	return finish_cycle(s, true, true) < 0 && r == 0 ? -ENOSPC : r;
+	end = finish_cycle(s, true, true);
+	return r < 0 ? r : end;
 }
 
 static int run_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool checkpoint)
