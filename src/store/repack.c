@@ -290,8 +290,8 @@ static int repack_unused(struct repack *rp, const struct ofs_index_frame *f)
 
 	if (r == 0)
 		r = ofs_store_compare_frame(rp->store, f, &content, check_unused, rp, &found);
-	/* Damage is left to the scrub. */
-	if (r == -EAGAIN || is_left(r))
+	/* Of content that lies elsewhere a second time the use is unknown; damage is for the scrub. */
+	if (r == -EAGAIN || is_left(r) || (r == 0 && found < f->live))
 		return 0;
 	return r < 0 ? r : repack_frame(rp, f);
 }
