@@ -472,6 +472,8 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 		return;
 	for (size_t i = 0; i < f->nsealed; i++)
 		install_block(b, n, f->class, &f->blocks[i]);
+	/* A block of zeros has become a hole. */
+	n->data_version = 0;
 	/* Until the checkpoint learns its charge, the file is charged what its drafts took. */
 	n->row.stored += drafts - OFS_MIN(drafts, n->content.draft_bytes);
 	if (f->nsealed)
