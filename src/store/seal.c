@@ -285,6 +285,22 @@ static void estimate_tokens(const struct ofs_seal_batch *b, struct sealed_file *
 	f->tokens = (int64_t)ofs_tokens_estimate(b->buf, len, f->size);
 }
 
+/*
+ * Puts off a file that could not be read: its content may be sound, and would be lost if the rest
+ * were sealed without it.
+ */
+static void postpone(struct ofs_store *s, uint64_t ino)
+{
+	struct ofs_inode *n;
+
+	ofs_log(LOG_ERR, "inode %llu cannot be read for sealing, trying again in a minute",
+		(unsigned long long)ino);
+	OFS_LOCKED(&s->lock);
+	n = ofs_map_get(&s->inodes, ino);
+	if (n)
+		n->seal_after = ofs_clock_monotonic() + READ_RETRY;
+}
+
 /* Hashes a whole file by reading it. -ESTALE: not now. */
 static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 {
@@ -300,6 +316,8 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		if (!ofs_store_is_stopping(b->store) && !ofs_store_is_pressed(b->store))
 			len = ofs_store_read_version(b->store, f->ino, b->buf, want, off, false,
 						     &version);
+		if (len == -OFS_EREAD)
+			postpone(b->store, f->ino);
 		if (len == -ENOENT || len == -OFS_EREAD || (len >= 0 && version != f->version))
 			len = -ESTALE;
 		r = len < 0 ? (int)len : ofs_sha256_update(b->whole, b->buf, (size_t)len);
@@ -307,22 +325,6 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 			estimate_tokens(b, f, (size_t)len);
 	}
 	return r;
-}
-
-/*
- * Puts off a file that could not be read: its content may be sound, and would be lost if the rest
- * were sealed without it.
- */
-static void postpone(struct ofs_store *s, uint64_t ino)
-{
-	struct ofs_inode *n;
-
-	ofs_log(LOG_ERR, "inode %llu cannot be read for sealing, trying again in a minute",
-		(unsigned long long)ino);
-	OFS_LOCKED(&s->lock);
-	n = ofs_map_get(&s->inodes, ino);
-	if (n)
-		n->seal_after = ofs_clock_monotonic() + READ_RETRY;
 }
 
 /* The hash of the file's only chunk is that of the whole. */

@@ -464,6 +464,40 @@ Test(store_seal, a_file_that_cannot_be_read_holds_up_no_other)
 	expect_noise(f, 0, 3 * MIB, 1);
 }
 
+static unsigned int failed;
+
+static int packs_fail(const char *name)
+{
+	if (strcmp(name, "io.pread") != 0)
+		return 0;
+	failed++;
+	return -EIO;
+}
+
+Test(store_seal, a_file_that_cannot_be_hashed_is_left_for_a_minute)
+{
+	struct ofs_seal_when when;
+	uint64_t f;
+
+	usual.cache_bytes = 0;
+	open_store();
+	f = make_noise(OFS_ROOT_INO, "f", 4 * BLOCK, 1);
+	seal();
+	put_noise(f, 4 * BLOCK, BLOCK, 2);
+	when = quiet_for(f, OFS_NS_PER_S);
+	fault_for = packs_fail;
+	cycle(&when);
+	cr_assert_gt(failed, 0);
+	failed = 0;
+	cycle(&when);
+	fault_for = NULL;
+	cr_assert_eq(failed, 0);
+	cr_assert_not(has_sha(f));
+	when.now = ofs_clock_monotonic() + 61 * OFS_NS_PER_S;
+	cycle(&when);
+	cr_assert(has_sha(f));
+}
+
 Test(store_seal, who_waits_for_a_file_that_cannot_be_read_is_told)
 {
 	struct ofs_seal_when when;
