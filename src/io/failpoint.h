@@ -5,11 +5,12 @@
  *
  *   name    where: io.open io.mkdir io.chmod io.pread io.preadv io.pwrite io.pwritev io.datasync
  *           io.sync io.truncate io.punch io.zero io.allocate io.size io.rename io.unlink io.list;
- *           index.pwrite index.sync index.truncate (SQLite's own files; also search.*);
+ *           index.pread index.pwrite index.sync index.truncate (SQLite's own files; also search.*);
  *           index.commit; store.move; remote.put remote.get remote.list remote.delete (requests
  *           to S3: a failed one gets no answer)
  *   action  kill          SIGKILL instead of the call
- *           kill-after    SIGKILL after the call if it succeeds; for io.open, also if it fails
+ *           kill-after    SIGKILL after the call if it succeeds; for io.open and index.pread, also
+ *                         if it fails
  *           short         SIGKILL after half of a write; elsewhere the same as kill-after
  *           eio, enospc, eopnotsupp    fails with that error, without the call
  *           slow          delays the call by 20 milliseconds

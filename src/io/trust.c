@@ -101,8 +101,9 @@ static bool is_own(const struct stat *st)
 static const char *find_open_part(int fd, struct stat *ret)
 {
 	static const char *const parts[] = {
-		"journal", "packs",	 "index.db",	"index.db-wal", "search.db",
-		"lock",	   "config.ini", "context.ini", "log",
+		"journal",     "packs",		"index.db", "index.db-wal",
+		"search.db",   "search.db-wal", "lock",	    "config.ini",
+		"context.ini", "log",		"remote",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(parts); i++)

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "replica/replica_state.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
 
 #include "io/file.h"
 
 #define FOLDER "remote"
-#define FILE_NAME FOLDER "/state"
+#define FILE_NAME "state"
 #define SIZE_MAX_ (64u << 10)
 
 void ofs_replica_state_finish(struct ofs_replica_state *st)
 {
 	free(st->location);
 	*st = (struct ofs_replica_state){ 0 };
+}
+
+/* A link is refused, as it leads out of the store. */
+static int open_folder(int dirfd)
+{
+	return ofs_io_open(dirfd, FOLDER, O_RDONLY | O_DIRECTORY, 0);
 }
 
 static int decode(const json_t *json, struct ofs_replica_state *ret)
@@ -49,8 +56,9 @@ static int decode(const json_t *json, struct ofs_replica_state *ret)
 int ofs_replica_state_load(int dirfd, struct ofs_replica_state *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLOSE int folder = open_folder(dirfd);
 	json_t *json;
-	int r = ofs_io_read_file(dirfd, FILE_NAME, SIZE_MAX_, &text);
+	int r = folder < 0 ? folder : ofs_io_read_file(folder, FILE_NAME, SIZE_MAX_, &text);
 
 	*ret = (struct ofs_replica_state){ 0 };
 	if (r < 0)
@@ -64,6 +72,7 @@ int ofs_replica_state_load(int dirfd, struct ofs_replica_state *ret)
 int ofs_replica_state_save(int dirfd, const struct ofs_replica_state *st)
 {
 	OFS_FREE char *text = NULL;
+	OFS_CLOSE int folder = -1;
 	json_t *json, *writers = json_array();
 	int r;
 
@@ -79,7 +88,9 @@ int ofs_replica_state_save(int dirfd, const struct ofs_replica_state *st)
 	if (!text)
 		ofs_out_of_memory();
 	r = ofs_io_mkdir(dirfd, FOLDER, 0700);
-	return r < 0 ? r : ofs_io_write_file(dirfd, FILE_NAME, text, strlen(text));
+	if (r == 0)
+		r = folder = open_folder(dirfd);
+	return r < 0 ? r : ofs_io_write_file(folder, FILE_NAME, text, strlen(text));
 }
 
 int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st)
@@ -103,9 +114,10 @@ int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st)
 
 int ofs_replica_state_remove(int dirfd)
 {
-	int r = ofs_io_unlink(dirfd, FILE_NAME);
+	OFS_CLOSE int folder = open_folder(dirfd);
+	int r = folder < 0 ? folder : ofs_io_unlink(folder, FILE_NAME);
 
-	if (r == 0 || r == -ENOENT)
+	if (r == 0)
 		r = ofs_io_rmdir(dirfd, FOLDER);
 	return r == -ENOENT ? 0 : r;
 }

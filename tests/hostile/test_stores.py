@@ -73,7 +73,7 @@ def a_store_that_others_may_write_to_is_not_used(case):
 
 PARTS = {
     "journal": 0o777, "packs": 0o770, "index.db": 0o666, "search.db": 0o666, "lock": 0o620,
-    "config.ini": 0o666,
+    "config.ini": 0o666, "remote": 0o775,
 }
 
 
@@ -82,6 +82,7 @@ def a_store_whose_parts_others_may_write_to_is_not_used(case, name):
     with chat(case, False) as c:
         path, mark = store(c, ("config.ini", "redact = on\n"))
         c.offload("search", "--store", path, "text")
+        os.mkdir(os.path.join(path, "remote"))
         os.chmod(os.path.join(path, name), PARTS[name])
         c.offload("show", "--store", path, "cache/web/x")  # the directory is closed to others
         os.chmod(path, 0o755)

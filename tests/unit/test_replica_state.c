@@ -38,6 +38,21 @@ Test(replica_state, nothing_was_replicated_yet)
 	cr_expect_eq(ofs_replica_state_remove(fd), 0);
 }
 
+Test(replica_state, nothing_is_kept_behind_a_link)
+{
+	struct stat s;
+
+	cr_assert_eq(ofs_replica_state_save(fd, &st), 0);
+	cr_assert_eq(renameat(fd, "remote", fd, "elsewhere"), 0);
+	cr_assert_eq(symlinkat("elsewhere", fd, "remote"), 0);
+	cr_expect_eq(ofs_replica_state_load(fd, &back), -ENOTDIR);
+	cr_expect_eq(ofs_replica_state_save(fd, &st), -ENOTDIR);
+	cr_expect_eq(ofs_replica_state_remove(fd), -ENOTDIR);
+	cr_expect_eq(fstatat(fd, "elsewhere/state", &s, 0), 0);
+	cr_assert_eq(unlinkat(fd, "remote", 0), 0);
+	cr_assert_eq(renameat(fd, "elsewhere", fd, "remote"), 0);
+}
+
 Test(replica_state, what_is_saved_is_loaded)
 {
 	struct stat s;

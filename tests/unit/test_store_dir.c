@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "store/dir.h"
 
@@ -237,6 +238,29 @@ Test(store_dir, removals_do_not_fill_memory)
 	cr_assert_eq(d->count, 0);
 	cr_assert_lt(d->norder, 20);
 	cr_assert_lt(d->by_name.mask, 16);
+	ofs_dir_destroy(d);
+}
+
+/* As when one of two hard-linked copies of a large directory is removed. */
+Test(store_dir, removals_do_not_scan_the_rest)
+{
+	enum {
+		COUNT = 200000
+	};
+	struct ofs_dir *d = ofs_dir_create();
+	int64_t began = ofs_clock_monotonic();
+	char name[16];
+
+	for (uint64_t i = 1; i <= COUNT; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		ofs_dir_add(d, name, i, DT_REG, i * 64, 1);
+	}
+	for (uint64_t i = 1; i <= COUNT; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		ofs_dir_remove(d, ofs_dir_find(d, name), 1);
+		cr_assert_null(ofs_dir_find_ino(d, i));
+	}
+	cr_assert_lt(ofs_clock_monotonic() - began, 15 * OFS_NS_PER_S);
 	ofs_dir_destroy(d);
 }
 

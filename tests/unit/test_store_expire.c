@@ -465,6 +465,54 @@ Test(store_expire, old_tombstones_are_dropped)
 	cr_assert_eq(ofs_store_drop_tombstones(s, INT64_MAX), 0);
 }
 
+/* A file with the number of one that expired, and which expires as well. */
+static void expire_again(uint64_t ino, const char *name, const char *what)
+{
+	struct ofs_create again = { .mode = S_IFREG | 0600, .ino = ino, .again = true };
+	struct ofs_attr attr;
+
+	cr_assert_eq(ofs_store_create(s, OFS_ROOT_INO, name, &again, &attr), 0);
+	ofs_store_forget(s, ino, 1);
+	expect_expired(ino, what);
+}
+
+Test(store_expire, a_number_that_expires_again_counts_once)
+{
+	uint64_t f[3];
+	int64_t removed = 0;
+	char name[2] = "a";
+
+	for (int i = 0; i < 3; i++, name[0]++) {
+		f[i] = make_unheld(OFS_ROOT_INO, name);
+		expect_expired(f[i], name);
+		removed = expect_tombstone(f[i], name);
+	}
+	seal();
+	clocks.wall_offset += 1000 * SECOND;
+	expire_again(f[0], "a", "again");
+	expire_again(f[1], "b", "again");
+	cr_assert_eq(tombstones(), 3);
+	/* The older one goes, and the newer one stays. */
+	cr_assert_eq(ofs_store_drop_tombstones(s, removed + SECOND), 0);
+	for (int round = 0; round < 2; round++) {
+		cr_assert_eq(tombstones(), 2);
+		expect_tombstone(f[0], "again");
+		expect_tombstone(f[1], "again");
+		expect_tombstone(f[2], NULL);
+		expect_sound();
+		seal();
+	}
+	/* Both go. */
+	expire_again(f[0], "a", "and again");
+	cr_assert_eq(ofs_store_drop_tombstones(s, INT64_MAX), 0);
+	for (int round = 0; round < 2; round++) {
+		cr_assert_eq(tombstones(), 0);
+		expect_tombstone(f[0], NULL);
+		expect_sound();
+		seal();
+	}
+}
+
 static int no_room(const char *name)
 {
 	return strcmp(name, "io.allocate") == 0 ? -ENOSPC : 0;

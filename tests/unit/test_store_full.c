@@ -229,6 +229,37 @@ Test(store_full, a_store_that_is_closed_while_the_disk_is_full_loses_nothing)
 	cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, "removed", &attr), -ENOENT);
 }
 
+static unsigned int commits_left;
+
+static int one_commit_fails(const char *name)
+{
+	return strcmp(name, "index.commit") == 0 && commits_left && !--commits_left ? -EIO : 0;
+}
+
+/* Each commit in turn fails while the reserve is used. */
+Test(store_full, another_error_is_not_taken_for_a_full_disk)
+{
+	unsigned int n = 0, failed = 0;
+	uint64_t f;
+	int r;
+
+	open_store();
+	f = make_in(OFS_ROOT_INO, "f");
+	do {
+		put_noise(f, 0, 5000, ++n);
+		ofs_reserve_fill(s);
+		ofs_reserve_release(s);
+		commits_left = n;
+		fault_for = one_commit_fails;
+		r = ofs_store_seal(s);
+		fault_for = NULL;
+		cr_assert(r == 0 || r == -EIO, "commit %u: %d", n, r);
+		failed += r < 0;
+	} while (!commits_left);
+	cr_assert_gt(failed, 1);
+	expect_noise(f, 0, 5000, n);
+}
+
 /* ---- giving back the space between drafts */
 
 #define DRAFTS 200

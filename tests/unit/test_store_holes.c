@@ -129,6 +129,34 @@ Test(store_holes, times_version_and_hash_follow)
 	cr_assert_lt(after.occupied, before.occupied);
 }
 
+Test(store_holes, what_is_shown_leaves_them_out)
+{
+	OFS_FREE uint8_t *zeros = ofs_alloc(BLOCK);
+	uint64_t ino;
+
+	memset(zeros, 0, BLOCK);
+	usual.blocks_data = true;
+	open_store();
+	ino = make_noise(OFS_ROOT_INO, "f", 4 * BLOCK, 1);
+	cr_assert_eq(attr_of(ino).shown, 4 * BLOCK);
+	zero(ino, 0, BLOCK + 10, false);
+	cr_assert_eq(attr_of(ino).shown, 3 * BLOCK - 10);
+	cr_assert_eq(ofs_store_write(s, ino, zeros, BLOCK, 2 * BLOCK), BLOCK);
+	cr_assert_eq(attr_of(ino).shown, 3 * BLOCK - 10);
+	seal();
+	cr_assert_eq(attr_of(ino).shown, 2 * BLOCK, "zeros that were written become a hole");
+	truncate_to(ino, 3 * BLOCK + 10);
+	cr_assert_eq(attr_of(ino).shown, BLOCK + 10);
+	truncate_to(ino, 8 * BLOCK);
+	put_noise(ino, 7 * BLOCK, 100, 2);
+	cr_assert_eq(attr_of(ino).shown, BLOCK + 110);
+	for (int round = 0; round < 2; round++) {
+		seal();
+		cr_assert_eq(attr_of(ino).shown, 3 * BLOCK, "blocks that have anything are whole");
+		reopen_store();
+	}
+}
+
 Test(store_holes, a_range_behind_the_end_grows_the_file)
 {
 	uint64_t ino;

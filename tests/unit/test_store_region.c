@@ -281,6 +281,21 @@ Test(store_region, it_may_be_removed)
 	expect_kept_up();
 }
 
+Test(store_region, an_entry_without_an_inode_hides_no_other)
+{
+	char sql[64];
+
+	begin_regions();
+	snprintf(sql, sizeof(sql), "DELETE FROM inode WHERE ino = %lu",
+		 make_noise(inner, "lost", 1000, 1));
+	make_noise(inner, "file", 10, 2);
+	close_store();
+	run_sql(sql);
+	open_store();
+	ofs_store_add_region(s, inner);
+	expect(inner, 1, 0, 0, 10);
+}
+
 /* ---- concurrent changes */
 
 #define ROUNDS 300

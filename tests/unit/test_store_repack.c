@@ -735,6 +735,24 @@ Test(store_repack, an_index_that_does_not_take_it_costs_nothing)
 	cr_assert_gt(fail_each("index.commit", -EIO), 1);
 }
 
+/* Not even of the frames whose content it cannot compare. */
+Test(store_repack, an_index_that_cannot_be_read_costs_nothing)
+{
+	struct faulty ft;
+	unsigned long n = 0;
+
+	do {
+		prepare(&ft);
+		reopen_store();
+		arm("index.pread", -EIO, ++n);
+		while (step(true) > 0)
+			;
+		fault_for = NULL;
+		at_rest(&ft);
+	} while (!armed.left);
+	cr_assert_gt(n, 5);
+}
+
 Test(store_repack, an_index_that_finds_no_room_costs_nothing)
 {
 	cr_assert_gt(fail_each("index.pwrite", -ENOSPC), 3);
@@ -816,4 +834,33 @@ Test(store_repack, content_that_a_failed_checkpoint_left_twice_is_not_taken_for_
 	reopen_store();
 	expect_noise(f, 0, 3000, 1);
 	expect_noise(g, 0, 3000, 1);
+}
+
+/* A file of the same text as others. */
+static uint64_t make_text(uint64_t parent, const char *name)
+{
+	uint64_t ino = make_in(parent, name);
+	char text[TEXT + 1];
+
+	fill_text(text, 0);
+	cr_assert_eq(ofs_store_write(s, ino, text, TEXT, 0), (ssize_t)TEXT);
+	return ino;
+}
+
+Test(store_repack, content_that_lies_twice_stays_while_either_file_is_used)
+{
+	uint64_t f, g;
+
+	make_tops();
+	notes = make_dir(cache, "notes");
+	f = make_text(notes, "f");
+	arm("index.commit", -EIO, 2);
+	cr_assert_eq(ofs_store_seal(s), -EIO);
+	fault_for = NULL;
+	g = make_text(notes, "g");
+	seal();
+	cr_assert_neq(chunk_of(f).id, chunk_of(g).id);
+	densify(ofs_store_age(s) - LATER);
+	cr_assert_not(chunk_of(f).dense);
+	cr_assert_not(chunk_of(g).dense);
 }

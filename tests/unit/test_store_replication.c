@@ -3,6 +3,7 @@
  * A store rebuilt elsewhere from exported parts is complete, and reads content that is not on its
  * disk from the objects that hold it.
  */
+#include "io/file.h"
 #include "test_store_fixture.h"
 #include "test_replication_fixture.h"
 
@@ -452,6 +453,77 @@ Test(store_replication, damage_here_is_mended)
 	ofs_store_set_objects(s, get_object, NULL);
 	expect_noise(a, 0, 2 * MIB, 1);
 	cr_assert_gt(gets, 0);
+}
+
+static int punching_fails(const char *name)
+{
+	return strcmp(name, "io.punch") == 0 ? -EIO : 0;
+}
+
+/* A draft over a part of its block, of which the rest is sealed with it. */
+Test(store_replication, damage_here_costs_nothing_when_its_block_is_sealed)
+{
+	struct ofs_seal_when when = { 0 };
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", BLOCK / 2, 1);
+
+	put_noise(a, BLOCK / 2, BLOCK / 2, 2);
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	damage_packs();
+	put_noise(a, 0, 1000, 3);
+	/* While the damaged frame cannot be dropped, the draft waits. */
+	fault_for = punching_fails;
+	seal();
+	fault_for = NULL;
+	cr_assert_eq(gets, 0);
+	cr_assert_not(has_sha(a));
+	when.now = ofs_clock_monotonic() + 61 * OFS_NS_PER_S;
+	cr_assert_eq(ofs_store_cycle(s, &when, true), 0);
+	cr_assert_gt(gets, 0);
+	cr_assert(has_sha(a));
+	for (int round = 0; round < 2; round++) {
+		expect_noise(a, 0, 1000, 3);
+		expect_noise(a, BLOCK / 2, BLOCK / 2, 2);
+		reopen_store();
+	}
+}
+
+static unsigned int reads_left;
+
+static int one_read_fails(const char *name)
+{
+	return strcmp(name, "index.pread") == 0 && reads_left && !--reads_left ? -EIO : 0;
+}
+
+Test(store_replication, an_index_that_cannot_be_read_is_no_damage)
+{
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", 100000, 1), chunks = 0;
+	struct ofs_index_frame f;
+	unsigned int n = 0;
+	int r;
+
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	do {
+		reopen_store();
+		ofs_store_set_objects(s, get_object, NULL);
+		reads_left = ++n;
+		fault_for = one_read_fails;
+		r = ofs_store_check_frame(s, &frames[0], &chunks);
+		fault_for = NULL;
+		cr_assert_eq(r, reads_left ? 0 : -OFS_EREAD, "read %u: %d", n, r);
+		cr_assert_eq(ofs_index_get_frame(s->index, frames[0].id, &f), 0);
+		cr_assert_not(f.bad, "read %u", n);
+		expect_noise(a, 0, 100000, 1);
+		cr_assert_eq(gets, 0, "read %u", n);
+	} while (!reads_left);
+	cr_assert_gt(n, 2);
 }
 
 /* Enters an object with every `nth` frame from number `first` on, without reading content. */

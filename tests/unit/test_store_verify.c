@@ -346,6 +346,27 @@ Test(store_verify, a_served_store_is_told_that_its_index_is_not_repaired)
 	cr_assert(told);
 }
 
+/* What memory has is not in the index, so that neither could be made of the other. */
+Test(store_verify, a_broken_store_keeps_what_it_could_not_commit)
+{
+	struct told t = { .n = 0 };
+	uint64_t new, files[4];
+
+	open_store();
+	make_noise(OFS_ROOT_INO, "f", 3000, 1);
+	close_store();
+	delete_name("f");
+	open_store();
+	new = make_noise(OFS_ROOT_INO, "new", 3000, 2);
+	s->broken = "";
+	cr_assert_eq(verify(true, 0, &t), -EIO);
+	cr_assert_eq(t.repaired, 0);
+	cr_assert_geq(ofs_store_list_files(s, UINT64_MAX, files, 4), 1);
+	cr_assert_eq(files[0], new);
+	expect_noise(new, 0, 3000, 2);
+	cr_assert_eq(verify(false, 0, &t), 0);
+}
+
 /* Lost content reads as an error, never as zeros. */
 static void expect_error(uint64_t ino, uint64_t off)
 {
