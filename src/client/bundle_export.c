@@ -79,6 +79,8 @@ static int gather_dir(struct exporting *x, const char *path)
 	struct ofs_files inside = { 0 };
 	int r = ofs_files_list(x->b, path, &inside);
 
+	if (r < 0)
+		r = r == -ENOENT ? 0 : export_failed(x, r, path);
 	for (size_t i = 0; r == 0 && i < inside.count; i++)
 		r = gather(x, inside.list[i].path);
 	ofs_files_finish(&inside);
@@ -99,8 +101,7 @@ static int gather(struct exporting *x, const char *path)
 		return 0;
 	*ofs_append(x->found.list, x->found.count, x->found.cap) =
 		(struct ofs_file){ .path = ofs_strdup(path), .attr = st };
-	r = S_ISDIR(st.st_mode) ? gather_dir(x, path) : 0;
-	return r == -ENOENT ? 0 : r < 0 && !x->err->text[0] ? export_failed(x, r, path) : r;
+	return S_ISDIR(st.st_mode) ? gather_dir(x, path) : 0;
 }
 
 /* Adds a file that was promoted out of the task. `name` is REF-NAME. */
@@ -248,7 +249,9 @@ static int add_attributes(struct exporting *x, const struct ofs_file *f, struct 
 					    "title", "origin_task", "origin_category" };
 	OFS_FREE char *names = ofs_alloc(EXPORT_NAMES);
 	ssize_t n = x->b->ops->listxattr(x->b, f->path, names, EXPORT_NAMES);
-	bool working = !strstr(f->path, "persistent/") && !strstr(f->path, "archive/");
+	const char *place = f->path;
+	OFS_FREE char *agent = ofs_naming_agent_of(f->path, &place);
+	bool working = !ofs_path_below("persistent", place) && !ofs_path_below("archive", place);
 	int r = n < 0 ? (int)n : 0;
 
 	for (const char *p = names; r == 0 && p < names + n; p += strlen(p) + 1) {
