@@ -133,3 +133,70 @@ Test(client_bundle, a_top_directory_that_cannot_be_listed_is_named)
 	cr_expect_eq(export_by(&failing), -EACCES);
 	cr_expect_str_eq(err.text, "cannot export 'persistent': Permission denied");
 }
+
+static const char *const *victims; /* files that are removed once they have been listed */
+
+static ssize_t listxattr_removes(struct ofs_backend *b, const char *path, char *buf, size_t size)
+{
+	for (const char *const *p = victims; *p; p++)
+		if (strcmp(path, *p) == 0)
+			cr_assert_eq(ops->unlink(b, path), 0, "%s", path);
+	return ops->listxattr(b, path, buf, size);
+}
+
+static ssize_t readlink_removes(struct ofs_backend *b, const char *path, char *buf, size_t size)
+{
+	cr_assert_eq(ops->unlink(b, path), 0, "%s", path);
+	return ops->readlink(b, path, buf, size);
+}
+
+static int import(json_t **ret)
+{
+	struct ofs_import i = { .read = read_archive, .dest = "", .room = UINT64_MAX };
+	int r = ofs_import(backend, &i, &err);
+
+	*ret = i.items;
+	return r;
+}
+
+Test(client_bundle, what_vanishes_meanwhile_is_left_out)
+{
+	static const char *const gone[] = { "cache/web/b", "cache/web/twin-1", NULL };
+	static const char *const there[] = { "cache/web/a", "cache/web/c", "cache/web/twin-2",
+					     "cache/web/twin-3" };
+	struct ofs_backend_ops removing = *ops;
+	struct ofs_archive *a = NULL;
+	const struct ofs_member *m;
+	json_t *items;
+
+	victims = gone;
+	removing.listxattr = listxattr_removes;
+	removing.readlink = readlink_removes;
+	make("cache/web/a", "a");
+	make("cache/web/b", "b");
+	make("cache/web/c", "c");
+	make("cache/web/twin-1", "twin");
+	cr_assert_eq(ops->link(backend, "cache/web/twin-1", "cache/web/twin-2"), 0);
+	cr_assert_eq(ops->link(backend, "cache/web/twin-1", "cache/web/twin-3"), 0);
+	cr_assert_eq(ops->symlink(backend, "a", "cache/web/symlink"), 0);
+	cr_assert_eq(export_by(&removing), 0, "%s", err.text);
+	cr_expect_eq(export.left_out, 3);
+	cr_expect_eq(export.files, 3);
+	cr_expect_eq(export.links, 1);
+	cr_expect_not(find(&a, "cache/web/b", &m));
+	cr_assert(find(&a, "cache/web/twin-2", &m));
+	cr_expect_eq(m->kind, OFS_MEMBER_FILE);
+	cr_assert(find(&a, "cache/web/twin-3", &m));
+	cr_expect_str_eq(m->target, "cache/web/twin-2");
+	ofs_archive_close(a);
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(there); i++)
+		cr_assert_eq(ops->unlink(backend, there[i]), 0, "%s", there[i]);
+	cr_expect_eq(import(&items), 0, "%s", err.text);
+	json_decref(items);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(there); i++) {
+		struct stat st;
+
+		cr_expect_eq(ops->lstat(backend, there[i], &st), 0, "%s", there[i]);
+	}
+}
