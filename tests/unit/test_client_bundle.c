@@ -200,3 +200,31 @@ Test(client_bundle, what_vanishes_meanwhile_is_left_out)
 		cr_expect_eq(ops->lstat(backend, there[i], &st), 0, "%s", there[i]);
 	}
 }
+
+static int opened, other = -1; /* how often `archive` was opened; what the third reader finds */
+
+static ssize_t read_changing(void *arg, void *buf, size_t size, uint64_t off)
+{
+	opened += off == 0;
+	return ofs_io_pread(opened < 3 ? archive : other, buf, size, off);
+}
+
+Test(client_bundle, an_archive_that_changes_before_links_are_made_is_named)
+{
+	struct ofs_import i = { .read = read_changing, .dest = "", .room = UINT64_MAX };
+	struct stat st;
+
+	make("cache/web/a", "a");
+	cr_assert_eq(export_by(ops), 0, "%s", err.text);
+	other = archive;
+	archive = -1;
+	cr_assert_eq(ops->link(backend, "cache/web/a", "cache/web/twin"), 0);
+	cr_assert_eq(export_by(ops), 0, "%s", err.text);
+	cr_assert_eq(ops->unlink(backend, "cache/web/a"), 0);
+	cr_assert_eq(ops->unlink(backend, "cache/web/twin"), 0);
+	cr_expect_eq(ofs_import(backend, &i, &err), -EBADMSG);
+	cr_expect_eq(opened, 3);
+	cr_expect_str_eq(err.text, "the archive changed while it was read");
+	cr_expect_eq(ops->lstat(backend, "cache/web/a", &st), -ENOENT, "it is removed again");
+	close(other);
+}
