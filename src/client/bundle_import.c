@@ -171,7 +171,7 @@ static int set_attributes(struct ofs_importing *m, const struct ofs_member *memb
 			return ofs_error_set(m->err, -r,
 					     "nothing was imported: '%s' has an attribute %s that "
 					     "cannot be set: %s",
-					     member->path, name, strerror(-r));
+					     member->path, name, ofs_backend_strerror(-r));
 	}
 	return 0;
 }
