@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Completion of offload(1) and offloadfs(8) for bash. The tool knows what there is, and quotes it.
+# Completion of offload(1) and offloadfs(8) for bash. The tool itself computes and quotes the
+# candidates.
 
 _offload() {
 	local said rest

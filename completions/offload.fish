@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion of offload(1) and offloadfs(8) for fish. The tool knows what there is.
+# Completion of offload(1) and offloadfs(8) for fish. The tool itself computes the candidates.
 
 function __offload_complete
     set -l said (command offload complete --line -- (commandline -pc | string collect) 2>/dev/null)

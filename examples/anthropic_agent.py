@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A small agent with a shell, on any service that speaks Anthropic's Messages.
+"""A small agent with a shell, for any service that offers Anthropic's Messages API.
 
     ANTHROPIC_BASE_URL   default: https://api.anthropic.com
     ANTHROPIC_API_KEY    ANTHROPIC_MODEL
@@ -8,8 +8,8 @@
     examples/anthropic_agent.py 'Why does ./long_tests.sh fail?'
 
 Before each request the messages are managed: long results become pointers, and the model reads the
-lines that it needs back with its shell. Only finish() and the lines with `context` concern
-offloading; the rest is an agent like any other. It needs the package: pip install ./python
+lines it needs with its shell. Only finish() and the lines with `context` concern offloading; the
+rest is an agent like any other. Needs the package: pip install ./python
 """
 import json
 import os
@@ -24,7 +24,7 @@ URL = os.environ.get("ANTHROPIC_BASE_URL", "https://api.anthropic.com").rstrip("
 KEY = os.environ.get("ANTHROPIC_API_KEY", "")
 MODEL = os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-4-5")
 TURNS = 50
-# Also the task that owns what is taken out; each chat needs its own name.
+# Also the task that owns the offloaded results. Each chat needs a name of its own.
 CHAT = f"chat-{time.time_ns()}-{os.getpid()}"
 
 SYSTEM = """You solve tasks with the bash tool, in the current folder. Long results are stored, and
@@ -48,7 +48,7 @@ def save(messages):
 
 
 def finish(context):
-    """Saves the chat with all that was taken out of it; after that the store may forget it."""
+    """Saves the restored chat. After that the store may drop what was taken out of it."""
     try:
         save(context.restore())
         context.store.done(CHAT)
@@ -58,10 +58,10 @@ def finish(context):
 
 
 def ask(context):
-    """The blocks that the model answers with."""
+    """Returns the content blocks of the model's answer."""
     request = {"model": MODEL, "max_tokens": 8000, "tools": [BASH]}
     request.update(system=context.system, messages=context.messages)
-    request["cache_control"] = {"type": "ephemeral"}  # the prompt up to here, for the next request
+    request["cache_control"] = {"type": "ephemeral"}  # caches the prompt for the next request
     headers = {"anthropic-version": "2023-06-01", "x-api-key": KEY}
     headers["content-type"] = "application/json"
     post = urllib.request.Request(f"{URL}/v1/messages", json.dumps(request).encode(), headers)
@@ -70,7 +70,9 @@ def ask(context):
 
 
 def bash(command):
-    """The output of a command, in the folder in which `offload` runs: its paths are relative."""
+    """
+    Returns a command's output. Runs it where `offload` runs, since paths in pointers are relative.
+    """
     print(f"+ {command}", file=sys.stderr)
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
@@ -81,7 +83,7 @@ def bash(command):
 
 
 def call_tool(use):
-    """The block that answers a call."""
+    """Returns the block that answers a tool call."""
     text = bash(use["input"].get("command"))
     return {"type": "tool_result", "tool_use_id": use["id"], "content": text}
 
@@ -90,7 +92,7 @@ def main():
     context = Context([{"role": "user", "content": sys.argv[1]}], system=SYSTEM, chat=CHAT)
     for _ in range(TURNS):
         context.prepare()
-        if context.metadata:  # there is none when the messages could not be managed
+        if context.metadata:  # empty if the messages could not be managed
             print(
                 "[{tokens_before} -> {tokens_after} tokens]".format_map(context.metadata),
                 file=sys.stderr,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `offload context` within a program: reads a request from standard input and writes the answer.
+ * Calls the library's `offload context`: reads a request from standard input and writes the answer.
  *
  *	cc library.c -o library $(pkg-config --cflags --libs liboffloadfs)
  *	./library .offload < request.json
@@ -10,7 +10,7 @@
 
 #include <offloadfs/context.h>
 
-/* All of standard input; NULL: there is no memory for it. */
+/* Returns all of standard input, to be freed by the caller, or NULL if memory runs out. */
 static char *read_all(size_t *ret_len)
 {
 	size_t len = 0, cap = 1 << 16, n;

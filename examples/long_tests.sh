@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Prints what a long run of tests might: 1,200 lines, one of them a failure in the middle, and ends
-# with 1. docs/INTEGRATION.md uses it.
+# Prints what a long test run might: 1,200 lines with one failure in the middle. Exits with 1. Used
+# in docs/INTEGRATION.md.
 awk 'BEGIN {
 	for (i = 1; i <= 1200; i++) {
 		if (i == 731) {

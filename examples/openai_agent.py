@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A small agent with a shell, on any service that speaks OpenAI's chat completions.
+"""A small agent with a shell, for any service that offers OpenAI's chat completions API.
 
     OPENAI_BASE_URL   default: https://api.openai.com/v1
     OPENAI_API_KEY    OPENAI_MODEL
@@ -8,8 +8,8 @@
     examples/openai_agent.py 'Why does ./long_tests.sh fail?'
 
 Before each request the messages are managed: long results become pointers, and the model reads the
-lines that it needs back with its shell. Only finish() and the lines with `context` concern
-offloading; the rest is an agent like any other. It needs the package: pip install ./python
+lines it needs with its shell. Only finish() and the lines with `context` concern offloading; the
+rest is an agent like any other. Needs the package: pip install ./python
 """
 import json
 import os
@@ -24,7 +24,7 @@ URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1").rstrip("/")
 KEY = os.environ.get("OPENAI_API_KEY", "")
 MODEL = os.environ.get("OPENAI_MODEL", "gpt-4o")
 TURNS = 50
-# Also the task that owns what is taken out; each chat needs its own name.
+# Also the task that owns the offloaded results. Each chat needs a name of its own.
 CHAT = f"chat-{time.time_ns()}-{os.getpid()}"
 
 SYSTEM = """You solve tasks with the bash tool, in the current folder. Long results are stored, and
@@ -51,7 +51,7 @@ def save(messages):
 
 
 def finish(context):
-    """Saves the restored chat; after that the store may forget what was taken out."""
+    """Saves the restored chat. After that the store may drop what was taken out of it."""
     try:
         save(context.restore())
         context.store.done(CHAT)
@@ -61,7 +61,7 @@ def finish(context):
 
 
 def ask(messages):
-    """The message that the model answers with."""
+    """Returns the message of the model's answer."""
     request = {"model": MODEL, "tools": [BASH], "messages": messages}
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
     post = urllib.request.Request(f"{URL}/chat/completions", json.dumps(request).encode(), headers)
@@ -70,7 +70,9 @@ def ask(messages):
 
 
 def bash(command):
-    """The output of a command, run in the folder of `offload`, whose paths are relative to it."""
+    """
+    Returns a command's output. Runs it where `offload` runs, since paths in pointers are relative.
+    """
     print(f"+ {command}", file=sys.stderr)
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
@@ -81,7 +83,7 @@ def bash(command):
 
 
 def call_tool(call):
-    """The message that answers a call."""
+    """Returns the message that answers a tool call."""
     try:
         text = bash(json.loads(call["function"]["arguments"])["command"])
     except (KeyError, TypeError, ValueError) as e:
@@ -94,7 +96,7 @@ def main():
     context = Context(prompt, chat=CHAT)
     for _ in range(TURNS):
         context.prepare()
-        if context.metadata:  # there is none when the messages could not be managed
+        if context.metadata:  # empty if the messages could not be managed
             print(
                 "[{tokens_before} -> {tokens_after} tokens]".format_map(context.metadata),
                 file=sys.stderr,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # steps.sh TASK COMMAND...
 #
-# For a harness that keeps steps instead of messages: runs COMMAND, makes a step of what it printed, and prints
-# the history of the task as it goes into the next prompt. COMMAND is a shell command in one word or several.
+# For a harness that keeps steps instead of messages. Runs COMMAND, a shell command in one or more
+# words, turns its output into a step, and prints the history of the task for the next prompt.
 set -eu
 
 task=$1
@@ -13,7 +13,7 @@ trap 'rm -f "$output"' EXIT
 code=0
 sh -c "$*" >"$output" 2>&1 </dev/null || code=$?
 
-# Python only for the quotes: a harness has the call and its result as objects already.
+# Python is only used for JSON quoting. A harness has the call and its result as objects already.
 python3 - "$*" "$output" "$code" <<'PY' | offload reduce -t "$task" >/dev/null
 import json, sys
 

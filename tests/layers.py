@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Keeps the sources in order. Usage: tests/layers.py [--graph]
+"""Checks the structure of the sources. Usage: tests/layers.py [--graph]
 
 - A layer includes only the layers above it in LAYERS, a folder of a layer only those above
-  it in FOLDERS; foreign libraries and system calls stay in the layers that own them.
-- A struct, enum or union tag is defined once, and the name of a file occurs once in src/.
-- No files use each other in a circle. --graph prints the circles that there are, and for
-  each file what it uses of the others.
-- A variable that is given back at the end of its scope (OFS_CLEANUP, OFS_FREE, OFS_CLOSE)
+  it in FOLDERS. Foreign libraries and system calls stay in the layers that own them.
+- A struct, enum or union tag is defined once, and a file name occurs once in src/.
+- No files use each other in a circle. --graph prints every circle, with the names that its
+  files use of each other.
+- A variable that is released at the end of its scope (OFS_CLEANUP, OFS_FREE, OFS_CLOSE)
   has an initial value.
 - Every source and test is listed in meson.build.
 
-It reads the text of the sources, without comments and strings; nothing needs to be built.
+Reads the text of the sources, without comments and strings. Nothing needs to be built.
 """
 import re
 import sys
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 
-# From the ground up; layers in the same row do not know each other.
+# From the bottom up. Layers in the same row do not know each other.
 LAYERS = [
     {"base"},
     {"io"},
@@ -37,22 +37,22 @@ LAYERS = [
     {"fuse"},
 ]
 
-# The companion tool may use everything but the adapter; main is the daemon.
+# The companion tool may use everything but the FUSE adapter. "main" is the daemon.
 MAY_USE = {"cli": set().union(*LAYERS) - {"fuse"} | {"cli"}, "main": set().union(*LAYERS) - {"service"} | {"main"}}
 for depth, row in enumerate(LAYERS):
     for name in row:
         MAY_USE[name] = set().union(*LAYERS[:depth]) | {name}
 
-# The order of the folders inside a layer, from the ground up. Folders in the same row do not
-# know each other. "" stands for the files beside the folders. A folder that is in no row may
-# use all of its layer, and be used by all.
+# The order of the folders within a layer, from the bottom up. Folders in the same row do not know
+# each other. "" stands for the files outside the folders. A folder in no row may use all of its
+# layer and be used by all of it.
 FOLDERS = {
     "tree": [{"core"}, {"expiry", "search"}, {"virtual"}, {""}],
     "context": [{"json"}, {"chat", "search", "summarizer"}, {"snapshot"}, {"steps"}, {"manage"}],
 }
 
-# Exceptions, each with its reason: sets of files that may use each other in a circle, names
-# of files that may occur twice, tags that may be defined twice.
+# Exceptions, each with its reason: sets of files that may use each other in a circle, file names
+# that may occur twice, tags that may be defined twice.
 CIRCLES = {}
 BASENAMES = {}
 TAGS = {}
@@ -69,7 +69,7 @@ FOREIGN = {
     r"openssl/.*|xxhash\.h": {"codec"},
 }
 
-# Failpoints live in src/io: a store that bypasses it is a store untested.
+# Failpoints are in src/io, so system calls elsewhere would not be tested with faults.
 SYSTEM_CALLS = """
     open open64 openat openat2 creat
     pread pread64 preadv preadv2 pwrite pwrite64 pwritev pwritev2
@@ -95,8 +95,9 @@ INLINE = re.compile(r"^static inline.*?^\}", re.M | re.S)
 
 
 def strip(text, includes):
-    """`text` without comments and strings, keeping its lines; the names that
-    #include gives in quotes stay when `includes`."""
+    """Returns `text` without comments and strings, keeping its lines. With `includes`, keeps the
+    names in #include "...".
+    """
 
     def blank(match):
         found = match.group(0)
@@ -116,7 +117,7 @@ def sources(folder):
 
 
 def layer_of(path):
-    """The folder below src/, or "main" for the daemon's own file."""
+    """Returns the folder below src/, or "main" for the daemon's own file."""
     if path.parent == SRC:
         return "main"
     return path.relative_to(SRC).parts[0].removesuffix(".c").removesuffix(".h")
@@ -130,7 +131,7 @@ def foreign_owner(name):
 
 
 def check_include(path, layer, quote, name):
-    """What is wrong with `path` including `name`, or None."""
+    """Returns what is wrong with `path` including `name`, or None."""
     if quote == "<":
         owners = foreign_owner(name)
         if owners is not None and layer not in owners | {"cli", "main"}:
@@ -155,12 +156,12 @@ def check_include(path, layer, quote, name):
 
 
 def folder_of(path):
-    """The folder inside its layer of a path below src/; "" without one."""
+    """Returns the folder within its layer of a path below src/, or "" if there is none."""
     return path.parts[1] if len(path.parts) > 2 else ""
 
 
 def check_folder(layer, user, used):
-    """What is wrong with folder `user` of a layer using its folder `used`, or None."""
+    """Returns what is wrong with folder `user` of a layer using its folder `used`, or None."""
     rows = FOLDERS.get(layer)
     if rows is None or user == used:
         return None
@@ -192,9 +193,10 @@ def check_calls(layer, paths):
 
 def uses_of_files():
     """
-    For each file in src/ the files that it uses, and by which names: a .c file uses another by its
-    functions and variables, any file a header by including it, and a header a .c file by inline
-    functions that call it. A header's inline functions may call the .c file of the same name.
+    Returns, for each file in src/, the files that it uses and by which names. A .c file uses
+    another by its functions and variables, any file a header by including it, and a header a .c
+    file by calling it from inline functions. A header's inline functions may call the .c file of
+    the same name.
     """
     code = {path.relative_to(SRC).as_posix(): path for path in sources(SRC)}
     text = {name: strip(path.read_text(), includes=True) for name, path in code.items()}
@@ -220,7 +222,7 @@ def uses_of_files():
 
 
 def circles_of(uses):
-    """The largest sets of files of which each uses each other, directly or not (Tarjan)."""
+    """Returns the maximal sets of files that use each other, directly or not (Tarjan)."""
     number, lowest, stack, circles = {}, {}, [], []
 
     def visit(name):
@@ -244,7 +246,7 @@ def circles_of(uses):
 
 
 def print_graph():
-    """Every circle, with what its files use of each other."""
+    """Prints every circle, with what its files use of each other."""
     uses = uses_of_files()
     for circle in circles_of(uses):
         print(f"circle of {len(circle)} files:")
@@ -261,7 +263,7 @@ def check_circles():
 
 
 def check_basenames():
-    """A file is named by its basename alone in talk and in messages."""
+    """A basename alone must identify a file, in discussions and in messages."""
     found = defaultdict(list)
     for path in sources(SRC):
         found[path.name].append(path.relative_to(ROOT).as_posix())
@@ -271,7 +273,7 @@ def check_basenames():
 
 
 def check_tags():
-    """Tags of headers, and all that begin with ofs_; other tags are a .c file's own."""
+    """Covers tags in headers and all that begin with ofs_; others are private to a .c file."""
     found = defaultdict(set)
     for path in sources(SRC) + sources(ROOT / "include"):
         for tag in TAG.findall(strip(path.read_text(), includes=False)):
@@ -283,7 +285,7 @@ def check_tags():
 
 
 def check_owners():
-    """An early return would give back what nothing was written to yet."""
+    """Otherwise an early return would release an uninitialized value."""
     for path in sources(SRC):
         text = strip(path.read_text(), includes=False)
         for match in OWNER.finditer(text):
@@ -295,7 +297,7 @@ def check_owners():
 
 
 def check_public():
-    """The public headers stand alone: no layer shows through."""
+    """Public headers stand alone and include no header of a layer."""
     for path in sources(ROOT / "include"):
         text = strip(path.read_text(), includes=True)
         for match in INCLUDE.finditer(text):
@@ -314,7 +316,8 @@ def check_built():
         if f"'{name}'" not in listed:
             yield f"{name} is not in meson.build"
     patterns = {"unit": "test_*.c", "fuzz": "fuzz_*.c", "fs": "*.py", "posix": "*.py",
-                "remote": "*.py", "services": "*.py"}
+                "remote": "*.py", "services": "*.py", "hostile": "*.py", "crash": "*.py",
+                "package": "*.py"}
     for folder, pattern in patterns.items():
         for path in sorted((ROOT / "tests" / folder).glob(pattern)):
             name = path.stem.removeprefix("test_").removeprefix("fuzz_")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the tools share. Sourced, never run; leaves the caller in the project's
-# root folder.
+# Functions shared by the tools. Sourced, never run. Changes to the project's root folder.
 
 program=${0##*/}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) && cd "$root" || exit 1
@@ -14,8 +13,8 @@ die() {
 	exit 1
 }
 
-# configure DIR [MESON-SETUP-ARGS]: sets the build directory up, once, and
-# anew when the arguments, the folder or the sources of libfuse have changed.
+# configure DIR [MESON-SETUP-ARGS]: sets up the build directory, once, and again when the arguments,
+# the folder or libfuse's sources have changed.
 configure() {
 	local dir=$1 key
 	shift
@@ -24,16 +23,15 @@ configure() {
 		return 0
 	fi
 	if [ -n "$(ls -A "$dir" 2>/dev/null)" ] && [ ! -d "$dir/meson-private" ]; then
-		die "'$dir' holds something else than a build: name an empty or a new folder"
+		die "'$dir' is not a build directory: name an empty or a new folder"
 	fi
 	rm -rf "$dir"
-	# Whatever is to be downloaded, tools/bootstrap has downloaded.
+	# tools/bootstrap has already downloaded everything.
 	quietly meson setup --wrap-mode=nodownload "$@" "$dir" || die "cannot configure '$dir'"
 	printf '%s' "$key" >"$dir/.configured"
 }
 
-# reconfigure DIR: sets a directory that configure() has set up, up anew with
-# the same arguments, when there is a reason to.
+# reconfigure DIR: sets up a directory of configure() again with the same arguments, if necessary.
 reconfigure() {
 	local key=()
 	[ -f "$1/.configured" ] || return 0
@@ -41,7 +39,7 @@ reconfigure() {
 	configure "$1" "${key[@]:2}"
 }
 
-# quietly COMMAND...: its output is shown only when it fails.
+# quietly COMMAND...: runs it, and shows its output only if it fails.
 quietly() {
 	local log status=0
 	log=$(mktemp) || return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What calls answer. Members that a newer server adds are left out."""
+"""The results of calls. Members that only a newer server sends are ignored."""
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
@@ -9,16 +9,16 @@ T = TypeVar("T")
 
 
 def make(kind: Type[T], answer: Mapping[str, Any]) -> T:
-    """A dataclass from the members of a JSON object that have its names."""
+    """Makes a dataclass from the members of a JSON object that have the names of its fields."""
     return kind(**{f.name: answer.get(f.name) for f in fields(kind)})
 
 
 @dataclass(frozen=True)
 class Memory:
-    """A content that was offloaded. str() is the pointer, which stands for it in a prompt."""
+    """Offloaded content. str() is the pointer that stands for it in a prompt."""
 
     pointer: str
-    id: str  # the ref, which stays valid wherever the file is moved
+    id: str  # the ref, which stays valid wherever the file moves
     uri: str
     path: str
     title: Optional[str]
@@ -27,9 +27,9 @@ class Memory:
     mime: str
     bytes: int
     lines: int
-    tokens: int  # of the content, estimated
+    tokens: int  # estimate for the whole content
     sha256: str
-    new: bool  # False: the same content was there already
+    new: bool  # False: the same content was already there
 
     def __str__(self) -> str:
         return self.pointer
@@ -41,18 +41,18 @@ class Memory:
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of a content. str() is its text."""
+    """A part of some content. str() is its text."""
 
     text: str
     path: str
-    encoding: str  # "lossy": bytes that are not UTF-8 are shown as U+FFFD
+    encoding: str  # "lossy": bytes that are not UTF-8 appear as U+FFFD
     line_start: Optional[int]
     line_end: Optional[int]
     byte_offset: Optional[int]
     byte_len: int
-    lines: Optional[int]  # of the whole content, as is the next one
+    lines: Optional[int]  # of the whole content, as is `bytes`
     bytes: int
-    next: Optional[Dict[str, Any]]  # arguments that continue it; None: that was the end
+    next: Optional[Dict[str, Any]]  # arguments for fetching the rest; None at the end
 
     def __str__(self) -> str:
         return self.text
@@ -60,9 +60,9 @@ class Slice:
 
 @dataclass(frozen=True)
 class Hit:
-    """A passage that a search found."""
+    """A passage found by a search."""
 
-    at: str  # PATH:FROM-TO, which fetch() takes
+    at: str  # PATH:FROM-TO, accepted by fetch()
     path: str
     line_start: Optional[int]
     line_end: Optional[int]
@@ -71,17 +71,17 @@ class Hit:
 
 @dataclass(frozen=True)
 class Grep:
-    """What a grep found."""
+    """The result of a grep."""
 
-    lines: List[str]  # PATH:LINE:TEXT; PATH-LINE-TEXT is context, and -- parts groups
+    lines: List[str]  # PATH:LINE:TEXT for matches, PATH-LINE-TEXT for context, -- between groups
     matches: int
     files_searched: int
-    complete: bool  # False: there may be more, beyond the limit, the size or the time
+    complete: bool  # False: a limit of number, size or time was reached
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of a list."""
+    """An entry of a list of files."""
 
     id: str
     path: str
@@ -102,17 +102,17 @@ class File:
 
 @dataclass(frozen=True)
 class Promotion:
-    memory_id: Optional[str]  # None: a folder
+    memory_id: Optional[str]  # None for a folder
     path: str
     was: str
     category: Optional[str]
     tags: List[str]
-    moved: bool  # False: it was there already
+    moved: bool  # False: it was already there
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Sums for a tier and a category."""
+    """Totals for a tier and category."""
 
     tier: str
     category: Optional[str]
@@ -124,7 +124,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Stats:
-    """Tokens that were kept out of prompts, and the status of the tree."""
+    """Tokens kept out of prompts, and the status of the tree."""
 
     since: Optional[str]
     rows: List[Dict[str, Any]]
@@ -151,7 +151,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Ending:
-    """What became of the files of a task that ended."""
+    """What happened to the files of a finished task."""
 
     task: str
     state: str

@@ -11,7 +11,7 @@ log = logging.getLogger("offloadfs")
 
 
 def plain(value: Any) -> Any:
-    """The same as JSON has it: objects of SDKs (Pydantic's) become dictionaries."""
+    """Returns a value's JSON equivalent. Objects of SDKs (Pydantic models) become dictionaries."""
     if isinstance(value, dict):
         return {key: plain(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -23,15 +23,15 @@ def plain(value: Any) -> Any:
 
 class Context:
     """
-    The messages of a chat, kept short enough for a model so that nothing of them is lost: long
-    results of tools become pointers, older messages a summary. They are in the form of OpenAI
-    (chat completions or responses) or Anthropic, whose system prompt is `system`.
+    The messages of a chat, kept short enough for a model without losing anything: long tool results
+    become pointers, and older messages a summary. The messages are in the form of OpenAI (chat
+    completions or responses) or of Anthropic, whose system prompt is `system`.
 
-    Go on with `messages` as manage() leaves them, and append to them: what was decided once stays
-    as it is, so that each prompt begins as the one before it and a provider's cache holds.
+    Continue with `messages` as manage() leaves them, and append to them. Earlier decisions stay as
+    they are, so each prompt begins with the previous one and the provider's cache remains valid.
 
-    `chat` names the chat, and the task that what is taken out of it belongs to; else it is the task
-    of the store. `keep` messages at the end are never summed up (None: six). `options` are those of
+    `chat` names the chat, and also the task that owns what is taken out; by default it is the
+    store's task. The last `keep` messages are never summarized (None: six). `options` are those of
     the call `context`, such as max_total_tokens.
     """
 
@@ -51,23 +51,23 @@ class Context:
         self.system = plain(system)
         self.chat = chat or self.store.task or None
         self.options: Dict[str, Any] = {"mode": mode, "keep_recent_count": keep, **options}
-        self.metadata: Dict[str, Any] = {}  # tokens_before, tokens_after, ... of the last manage()
+        self.metadata: Dict[str, Any] = {}  # of the last manage(): tokens_before, ...
 
     def append(self, message: Any) -> None:
-        """Adds a message, as a dictionary or as an SDK's object."""
+        """Adds a message, given as a dictionary or as an SDK's object."""
         self.messages.append(plain(message))
 
     def extend(self, messages: Iterable[Any]) -> None:
         self.messages += plain([*messages])
 
     def manage(self) -> List[Any]:
-        """The messages as the model is to get them. When this raises they are as they were."""
+        """Returns the messages to send to the model. If it raises, they are unchanged."""
         self.metadata = {}
         self.metadata = self._ask(chat_id=self.chat, **self.options).get("metadata") or {}
         return self.messages
 
     def prepare(self) -> List[Any]:
-        """The same, but a failure is logged: a chat goes on without the store."""
+        """Like manage(), but logs failures: the chat continues without the store."""
         try:
             self.manage()
         except OffloadError as e:
@@ -75,7 +75,7 @@ class Context:
         return self.messages
 
     def restore(self) -> List[Any]:
-        """Puts back all that was taken out of the messages."""
+        """Puts everything that was taken out back into the messages, and returns them."""
         self._ask(mode="restore")
         return self.messages
 

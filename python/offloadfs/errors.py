@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What a call can fail with. Each error has the sentence that the tree or the server said."""
+"""The exceptions that calls raise. Each carries the message of the tree or the server."""
 from __future__ import annotations
 
 from typing import Dict, Type
 
 
 class OffloadError(Exception):
-    """A call failed; str() is one line for a person, `code` a word for programs."""
+    """A call failed. str() is a one-line message for people, `code` a word for programs."""
 
     code = "failed"
 
@@ -16,37 +16,37 @@ class OffloadError(Exception):
 
 
 class Invalid(OffloadError, ValueError):
-    """An argument is not what the call takes."""
+    """An argument is not valid for the call."""
 
     code = "invalid"
 
 
 class NotFound(OffloadError, LookupError):
-    """There is no such file, task or agent, or nothing was offloaded here yet."""
+    """The file, task or agent does not exist, or nothing was offloaded here yet."""
 
     code = "not_found"
 
 
 class Expired(NotFound):
-    """The file was there and is gone; the sentence says what it was."""
+    """The file existed but is gone; the message says what it was."""
 
     code = "expired"
 
 
 class OutOfRange(OffloadError, IndexError):
-    """The slice starts past the end of the content."""
+    """The slice starts beyond the end of the content."""
 
     code = "range"
 
 
 class NotAllowed(OffloadError):
-    """This user may not do it, or it lies outside of the tree."""
+    """The user may not do this, or the path is outside the tree."""
 
     code = "forbidden"
 
 
 class Exists(OffloadError):
-    """The name is taken by another content."""
+    """The name is taken by other content."""
 
     code = "exists"
 
@@ -58,17 +58,17 @@ class NoRoom(OffloadError):
 
 
 class Unreachable(OffloadError):
-    """The tree, its server or the tool cannot be reached now."""
+    """The tree, its server or the tool cannot be reached at present."""
 
     code = "unavailable"
 
 
 class NotServed(Unreachable):
-    """Nobody listens where the server should be; nothing was asked."""
+    """No server listens at the given address, so no request was sent."""
 
 
 class TimedOut(Unreachable):
-    """No answer within the time that the caller allows."""
+    """No answer arrived within the caller's timeout."""
 
     code = "timeout"
 
@@ -81,5 +81,5 @@ _BY_CODE: Dict[str, Type[OffloadError]] = {
 
 
 def error_of(code: str, message: str) -> OffloadError:
-    """The exception for an answer {"error": {"code", "message"}}."""
+    """Returns the exception for an answer {"error": {"code", "message"}}."""
     return _BY_CODE.get(code, OffloadError)(message, code)

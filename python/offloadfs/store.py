@@ -21,7 +21,7 @@ from .transport import Answer, Server, Transport, find
 log = logging.getLogger("offloadfs")
 
 F = TypeVar("F", bound=Callable[..., Any])
-# What a tool may return as it is, the limit of `offload run`, and what it may read back.
+# Bytes that a tool may return unchanged (the limit of `offload run`), and that it may read back.
 SHORT, READ_BACK = 4096, 65536
 _READS_BACK = re.compile(
     r"\.offload/|\brefs/[0-9a-z]{1,8}(?![0-9a-z/])|offload://|\boffload\s+(slice|show|search)\b"
@@ -30,16 +30,16 @@ _READS_BACK = re.compile(
 
 class Store:
     """
-    A tree of offloaded contents. It holds nothing open, and threads may share it.
+    A tree of offloaded content. It keeps nothing open and may be shared by threads.
 
-    `path` is a workspace, a mounted tree or a store; without it the tree is found as the tool
-    `offload` finds it: by OFFLOAD_DIR and OFFLOAD_STORE, else from the current directory. `server`
-    (else OFFLOAD_SERVER) is the socket or the URL of `offload serve`, and `token` (else
-    OFFLOAD_TOKEN) what that asks for; without one it is the tree's server at its default socket,
-    if that runs, else the tool is run for each call. `task` and `agent` (else OFFLOAD_TASK and
-    OFFLOAD_AGENT) are whose what is stored becomes, and whose tree it is.
+    `path` is a workspace, a mounted tree or a store. By default the tree is found as `offload`
+    finds it: by OFFLOAD_DIR or OFFLOAD_STORE, otherwise from the current directory. `server` is the
+    socket or URL of `offload serve` (default: OFFLOAD_SERVER, unless `path` is given), and `token`
+    its token (OFFLOAD_TOKEN). Without a server, calls go to the tree's server if that runs at its
+    default socket, and otherwise each call runs the tool. `task` (OFFLOAD_TASK) owns what is
+    stored, and `agent` (OFFLOAD_AGENT) chooses an agent's tree.
 
-    Calls raise OffloadError, TimedOut among them after `timeout` seconds.
+    Calls raise OffloadError; after `timeout` seconds its subclass TimedOut.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Store:
             self._transport = find(None if path is None else os.fspath(path), self.agent)
 
     def call(self, name: str, /, **arguments: Any) -> Answer:
-        """Any call of `offload call` by its name; arguments that are None are left out."""
+        """Makes any call of `offload call` by its name; arguments that are None are omitted."""
         given = {key: value for key, value in arguments.items() if value is not None}
         return self._transport.call(name, given, self.timeout)
 
@@ -81,8 +81,8 @@ class Store:
         ttl: Union[int, datetime.timedelta, None] = None,
     ) -> Memory:
         """
-        Stores a content and returns what stands for it. `ttl` is how long it lives unused, in
-        seconds; 0: for good. When this raises, nothing of the content was taken from the caller.
+        Stores content and returns its Memory. `ttl` is its lifetime while unused, in seconds; 0
+        means for good. If this raises, the caller still has the content.
         """
         encoding = None
         if isinstance(content, bytes):
@@ -109,9 +109,9 @@ class Store:
         self, text: str, *, max_bytes: int = SHORT, arguments: Any = (), **options: Any
     ) -> str:
         """
-        The text as it is, or its pointer where the text is longer than `max_bytes` and the pointer
-        half as long at most. What a tool read back, as its `arguments` tell, stays up to 64 KiB.
-        When nothing can be stored it is the text, and that is logged.
+        Returns the text itself, or a pointer if the text is longer than `max_bytes` and the pointer
+        at most half as long. If `arguments` show that a tool read stored content back, the text
+        stays as it is up to 64 KiB. If storing fails, logs that and returns the text.
         """
         size = len(text.encode(errors="replace"))
         if size <= READ_BACK and _READS_BACK.search(repr(arguments)):
@@ -133,8 +133,8 @@ class Store:
 
     def tool(self, function: Optional[F] = None, *, max_bytes: int = SHORT, **options: Any) -> Any:
         """
-        Decorates the function of a tool: what it returns is shortened where it is a text. The title
-        is its name and its arguments unless `options`, those of offload(), say otherwise.
+        Decorates a tool's function so that long texts it returns are shortened. The title is the
+        function's name with its arguments, unless `options` (those of offload()) give another.
         """
         if function is None:
             return functools.partial(self.tool, max_bytes=max_bytes, **options)
@@ -170,9 +170,9 @@ class Store:
         bytes: Optional[Tuple[int, int]] = None,
     ) -> Slice:
         """
-        Lines of a content, from 1 and with both ends (one; or from, to; None: to the end), or
-        `bytes` (offset, length). At most 2,000 lines and 65,536 bytes; `next` of the answer says
-        how to go on.
+        Returns lines of some content: one, or (from, to), counted from 1 and inclusive (to=None: to
+        the end); or `bytes` as (offset, length). At most 2,000 lines and 65,536 bytes; `next` of
+        the result says how to continue.
         """
         first, last = (lines, lines) if isinstance(lines, int) else lines or (None, None)
         offset, length = bytes or (None, None)
@@ -189,7 +189,7 @@ class Store:
         )
 
     def slices(self, id: str) -> Iterator[Slice]:
-        """All of a text, in slices of whole lines where they are not too long."""
+        """Yields a whole text in slices, which consist of whole lines unless those are too long."""
         args: Optional[Dict[str, Any]] = {"memory_id": id}
         while args:
             part = make(Slice, self.call("memory_fetch", **args))
@@ -197,22 +197,22 @@ class Store:
             args = part.next
 
     def chunks(self, id: str) -> Iterator[bytes]:
-        """All of a content, exactly, in pieces of at most 65,536 bytes."""
+        """Yields the exact content in pieces of at most 65,536 bytes."""
         return self._transport.chunks(id, self.timeout)
 
     def text(self, id: str) -> Iterator[str]:
-        """The same as text; bytes that are not UTF-8 become U+FFFD."""
+        """Like chunks(), but yields text; bytes that are not UTF-8 become U+FFFD."""
         return codecs.iterdecode(self.chunks(id), "utf-8", "replace")
 
     def read(self, id: str) -> bytes:
-        """All of a content in memory."""
+        """Returns the whole content, in memory."""
         return b"".join(self.chunks(id))
 
     # --- finding
 
     def search(self, query: str, **filters: Any) -> List[Hit]:
         """
-        Passages, the best first. Filters: path, tier, category, task, tag, after, before, limit.
+        Returns passages by rank. Filters: path, tier, category, task, tag, after, before, limit.
         """
         return [make(Hit, hit) for hit in self.call("memory_search", query=query, **filters)["hits"]]
 
@@ -226,7 +226,9 @@ class Store:
         ignore_case: Optional[bool] = None,
         limit: Optional[int] = None,
     ) -> Grep:
-        """Lines that match a regular expression, in a ref, a file or a folder (None: in all)."""
+        """
+        Finds lines matching a regular expression, in a ref, file or folder (None: everywhere).
+        """
         return make(
             Grep,
             self.call(
@@ -242,8 +244,8 @@ class Store:
 
     def list(self, *, limit: Optional[int] = None, **filters: Any) -> Iterator[File]:
         """
-        Files, the latest used first; all of them, or `limit`. Filters: path, tier, category, task,
-        tag, sort, reverse.
+        Yields files, most recently used first, all of them or `limit`. Filters: path, tier,
+        category, task, tag, sort, reverse.
         """
         cursor, left = None, limit
         while left is None or left > 0:
@@ -257,7 +259,7 @@ class Store:
             left = None if left is None else left - len(answer["files"])
 
     def info(self, id: str) -> Answer:
-        """All that is known about a file."""
+        """Returns everything known about a file."""
         return self.call("memory_info", memory_id=id)
 
     # --- keeping
@@ -270,20 +272,20 @@ class Store:
         category: Optional[str] = None,
         tags: Iterable[str] = (),
     ) -> Promotion:
-        """Moves a file or a folder to where it does not expire; its ref stays valid."""
+        """Moves a file or folder to where it does not expire. Its ref stays valid."""
         answer = self.call(
             "memory_promote", memory_id=id, tier=tier, category=category, tags=[*tags] or None
         )
         return make(Promotion, answer)
 
     def pin(self, id: str, important: bool = True) -> None:
-        """Keeps a file from expiring where it is, or lets it expire again."""
+        """Keeps a file from expiring where it is, or (False) lets it expire again."""
         self.call("memory_pin", memory_id=id, important=important)
 
     # --- the whole
 
     def stats(self, since: Optional[str] = None, by: Sequence[str] = ()) -> Stats:
-        """What was kept out of prompts, since a day or an age, by day, way, agent or task."""
+        """Returns what was kept out of prompts, since a date or age, by day, way, agent or task."""
         return make(Stats, self.call("memory_stats", since=since, by=[*by] or None))
 
     def usage(self) -> List[Usage]:
@@ -299,18 +301,18 @@ class Store:
         self, task: Optional[str] = None, *, keep: Iterable[str] = (), drop_all: bool = False
     ) -> Ending:
         """
-        Ends a task (None: that of the store): what it has in the working tier goes, but for reports
-        and what is pinned (`drop_all`: they too) and what matches a pattern of `keep`, which is
-        promoted.
+        Ends a task (None: the store's). Its files in the working tier are removed, except for
+        reports and pinned files (`drop_all` removes these, too). Files matching a pattern in `keep`
+        are promoted.
         """
         task = task or self.task
         if not task:
-            raise ValueError("which task is done? Name it here or as that of the Store")
+            raise ValueError("no task given: name one here or when the Store is made")
         return make(Ending, self._transport.done(task, [*keep], drop_all, self.timeout))
 
     @property
     def root(self) -> Optional[str]:
-        """The directory of the tree where it is mounted; None: it is not."""
+        """The tree's directory, or None if it is not mounted."""
         point = self.stats().status.get("mountpoint")
         if not point or not self.agent:
             return cast(Optional[str], point)
@@ -319,10 +321,10 @@ class Store:
     # --- steps
 
     def reduce(self, tool: str, result: Any, args: Any = None, *, task: Optional[str] = None) -> Answer:
-        """A step of a tool's call and its result, which is stored where it is long."""
+        """Turns a tool call and its result into a step. A long result is stored."""
         task = (self.task if task is None else task) or None
         return self.call("reduce", tool=tool, args=args, result=result, task=task)
 
     def compact(self, steps: Sequence[Any], **options: Any) -> str:
-        """The history section of a prompt from steps."""
+        """Turns steps into the history section of a prompt."""
         return cast(str, self.call("compact", steps=[*steps], **options)["text"])

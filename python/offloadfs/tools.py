@@ -9,8 +9,9 @@ from .store import Store
 
 def reading_tools(store: Store) -> List[Callable[..., str]]:
     """
-    Functions for a model that has no shell to read pointers back with. Frameworks take their names,
-    arguments and descriptions from them; errors are answered, so that the model can do better.
+    Returns functions with which a model without a shell can read pointers back. Frameworks take
+    names, arguments and descriptions from them. Errors are returned as text, so that the model can
+    correct itself.
     """
 
     def read_memory(memory_id: str, line_start: int = 1, line_end: Optional[int] = None) -> str:

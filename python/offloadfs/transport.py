@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The two ways to a tree: the tool `offload`, and its server. Both give the same answers."""
+"""The two ways to reach a tree: the tool `offload` and its server. Both give the same answers."""
 from __future__ import annotations
 
 import contextlib
@@ -22,12 +22,12 @@ PIECE = 65536
 
 
 class Transport(Protocol):
-    """May be used by several threads at once; nothing is kept between calls."""
+    """A way to reach a tree. May be shared by threads; keeps nothing between calls."""
 
     def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer: ...
 
     def chunks(self, memory: str, timeout: float) -> Iterator[bytes]:
-        """All of a content in pieces of at most 65,536 bytes, each within the time."""
+        """Yields the content in pieces of at most 65,536 bytes; the timeout is for each piece."""
 
     def done(
         self, task: str, keep: List[str], drop_all: bool, timeout: float
@@ -40,12 +40,12 @@ def _loads(text: bytes, who: str) -> Answer:
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise OffloadError(f"{who} answered no JSON object: {text[:200]!r}")
+        raise OffloadError(f"{who} did not answer with a JSON object: {text[:200]!r}")
     return answer
 
 
 def _error(text: bytes) -> Optional[OffloadError]:
-    """The exception for {"error": {"code", "message"}}; None: the text is something else."""
+    """Returns the exception for {"error": {"code", "message"}}, or None for any other text."""
     try:
         error = json.loads(text)["error"]
         return error_of(error["code"], error["message"])
@@ -57,17 +57,17 @@ def _error(text: bytes) -> Optional[OffloadError]:
 
 
 class Tool:
-    """Runs `offload` once a call."""
+    """Runs `offload` for each call."""
 
     def __init__(self, path: Optional[str], agent: Optional[str]) -> None:
         self.program = os.environ.get("OFFLOAD") or "offload"
-        self.env = {**os.environ, "OFFLOAD_TASK": ""}  # a call names its task, or has none
+        self.env = {**os.environ, "OFFLOAD_TASK": ""}  # each call names its own task, or none
         self.cwd: Optional[str] = None
         self.where: List[str] = ["--agent", agent] if agent else []
         if path is None:
             return
         path = os.path.abspath(path)
-        # What is named goes before what the environment says, as an option of the tool does.
+        # An explicit path overrides the environment, like an option of the tool.
         self.env.pop("OFFLOAD_DIR", None)
         self.env.pop("OFFLOAD_STORE", None)
         if os.path.ismount(path):
@@ -80,7 +80,7 @@ class Tool:
             raise Invalid(f"'{path}' is neither a mounted tree nor a store nor a workspace")
 
     def run(self, words: List[str], data: bytes, timeout: float) -> "subprocess.CompletedProcess[bytes]":
-        """Both of its outputs, whatever its exit code."""
+        """Returns the completed process, whatever its exit code."""
         program = shutil.which(self.program)
         if not program:
             raise Unreachable(
@@ -155,7 +155,7 @@ def _is_store(path: str) -> bool:
 
 # --- the server -----------------------------------------------------------------------------------
 
-# Method and path of each call; {id} takes memory_id out of the arguments. Those of GET are a query.
+# Method and path of each call. memory_id replaces {id}; GET sends other arguments as the query.
 _ROUTES = {
     "memory_offload": ("POST", "/v1/memories"),
     "memory_list": ("GET", "/v1/memories"),
@@ -187,7 +187,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Server:
-    """Asks `offload serve`, with a connection for each call."""
+    """Sends each call to `offload serve`, over a connection of its own."""
 
     def __init__(self, server: str, token: Optional[str], agent: Optional[str]) -> None:
         self.server = server
@@ -196,10 +196,10 @@ class Server:
             self.headers["Offload-Agent"] = agent
         self.url = urllib.parse.urlsplit(server)
         if self.url.scheme not in ("http", "https", "unix") and not server.startswith("/"):
-            raise Invalid(f"'{server}' is no server: give the path of a socket or an http:// URL")
+            raise Invalid(f"'{server}' is not a server: give a socket's path or an http:// URL")
         if token and self.url.scheme in ("http", "https"):
             if self.url.scheme == "http" and not _is_loopback(self.url.hostname):
-                raise Invalid(f"a token goes to '{server}' over https:// alone")
+                raise Invalid(f"a token is only sent over https://, not to '{server}'")
             self.headers["Authorization"] = f"Bearer {token}"
 
     def connect(self, timeout: float) -> http.client.HTTPConnection:
@@ -220,7 +220,7 @@ class Server:
     def request(
         self, method: str, path: str, timeout: float, body: Optional[bytes] = None
     ) -> Iterator[http.client.HTTPResponse]:
-        """The response, to be read; a status of an error raises."""
+        """Yields the response, ready to be read; raises for a status other than 2xx."""
         if self.url.scheme in ("http", "https"):
             path = self.url.path.rstrip("/") + path
         connection = self.connect(timeout)
@@ -232,7 +232,7 @@ class Server:
                 said = f"the server '{self.server}' answered with status {response.status}"
                 raise _error(response.read()) or OffloadError(said)
             yield response
-        except socket.timeout:  # that of the standard library since 3.10
+        except socket.timeout:  # is TimeoutError since Python 3.10
             raise TimedOut(f"the server '{self.server}' did not answer within {timeout:g} s") from None
         except (OSError, http.client.HTTPException) as e:
             raise Unreachable(f"cannot reach the server '{self.server}': {e}") from e
@@ -259,11 +259,11 @@ class Server:
                 if not piece:
                     break
                 yield piece
-            if response.length:  # http.client takes an early end for the end
+            if response.length:  # http.client does not report a premature end
                 raise http.client.IncompleteRead(b"", response.length)
 
     def done(self, task: str, keep: List[str], drop_all: bool, timeout: float) -> Answer:
-        raise OffloadError(f"a server ends no task: run 'offload task done {task}'")
+        raise OffloadError(f"a server cannot end a task: run 'offload task done {task}'")
 
 
 def _is_loopback(host: Optional[str]) -> bool:
@@ -277,21 +277,21 @@ def _segment(memory: str) -> str:
 
 
 def _word(value: Any) -> str:
-    """A value as it stands in a query."""
+    """Formats a value for a query string."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-# --- whichever is there ---------------------------------------------------------------------------
+# --- either of them -------------------------------------------------------------------------------
 
 
 def find(path: Optional[str], agent: Optional[str]) -> Transport:
-    """The tool, and as long as it runs the server of the same tree, at its default socket."""
+    """Returns the tool, combined with the same tree's server if that runs at its default socket."""
     tool = Tool(path, agent)
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_STATE_HOME")
     folder = folder or os.path.expanduser("~/.local/state")
-    # To ask the tool takes longer than to see that no tree has a server.
+    # Asking the tool takes longer than checking whether any tree has a server.
     if not glob.glob(os.path.join(glob.escape(folder), "offloadfs", "serve-*.sock")):
         return tool
     try:
@@ -304,7 +304,7 @@ def find(path: Optional[str], agent: Optional[str]) -> Transport:
 
 
 class Nearest:
-    """A server that may end at any time, and the tool for when it has."""
+    """Uses a server while it runs, and the tool when it has ended."""
 
     def __init__(self, tool: Tool, server: Server) -> None:
         self.tool, self.server = tool, server

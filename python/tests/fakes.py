@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands in for a tree, and for the objects of SDKs."""
+"""Stand-ins for a tree and for the objects of SDKs."""
 import hashlib
 import os
 import sys
@@ -10,7 +10,7 @@ from offloadfs import NoRoom, Store
 
 
 class Tree:
-    """A transport that keeps what was offloaded, and the calls."""
+    """A transport that records the calls and what was offloaded."""
 
     def __init__(self):
         self.calls, self.bytes, self.answers, self.full = [], {}, {}, False
@@ -39,14 +39,14 @@ class Tree:
 
 
 def store(**options):
-    """A Store on a Tree."""
+    """Returns a Store on a Tree."""
     made = Store(server="/nowhere", **options)
     made._transport = Tree()
     return made
 
 
 class Model:
-    """An object of an SDK: attributes, and model_dump() as Pydantic has it."""
+    """An SDK object: attributes, and model_dump() like Pydantic's."""
 
     def __init__(self, **members):
         self.__dict__.update(members)

@@ -18,7 +18,7 @@ USER = {"role": "user", "content": "Why does it fail?"}
 
 
 def managed(messages, system=None, mode=None, **_):
-    """An answer in which each message is marked as seen."""
+    """Returns an answer in which each message is marked as seen."""
     seen = [{**m, "seen": True} for m in messages]
     answer = {"messages": seen, "metadata": {"tokens_before": 2, "tokens_after": 1}}
     return {**answer, "system": f"{system}, summary"} if system else answer
@@ -85,7 +85,7 @@ class Messages(unittest.TestCase):
 
 
 class Client:
-    """The one method of a client that is asked, by the attributes that lead there."""
+    """A client with one method, at the given attribute path."""
 
     def __init__(self, path, answer, wait=False):
         self.asked = None
@@ -107,7 +107,9 @@ class Client:
 
 class Adapters(unittest.TestCase):
     def check(self, path, answer, functions, want, **options):
-        """Both functions send the managed messages and append what was answered."""
+        """
+        Checks that both functions send managed messages and append the answer; yields the requests.
+        """
         for wait in (False, True):
             c = context(**options)
             client = Client(path, answer, wait)
@@ -174,7 +176,7 @@ class Adapters(unittest.TestCase):
 
 @contextlib.contextmanager
 def packages(**modules):
-    """Modules that a package is made of, in place of those that may be installed."""
+    """Replaces modules, installed or not, by some with these members; __ in a name means a dot."""
     before = dict(sys.modules)
     for name, members in modules.items():
         full = name.replace("__", ".")
@@ -197,7 +199,7 @@ class Middleware:
 
 
 class Message:
-    """A ToolMessage."""
+    """Imitates langchain's ToolMessage."""
 
     def __init__(self, content, tool_call_id):
         self.content, self.tool_call_id = content, tool_call_id
@@ -222,7 +224,7 @@ class LangChain(unittest.TestCase):
         self.langchain = importlib.import_module("offloadfs.adapters.langchain")
         self.addCleanup(sys.modules.pop, "offloadfs.adapters.langchain", None)
 
-    def enter(self, manager):  # what Python before 3.11 has not
+    def enter(self, manager):  # missing before Python 3.11
         manager.__enter__()
         self.addCleanup(manager.__exit__, None, None, None)
 
@@ -270,7 +272,7 @@ class LangChain(unittest.TestCase):
 
 
 class DeepAgents(unittest.TestCase):
-    """That each of an agent's folders is where it belongs; the files are deepagents' own work."""
+    """Checks where each folder of the agent is; handling the files is deepagents' own work."""
 
     def backend(self, root, **options):
         class Filesystem:

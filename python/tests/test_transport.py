@@ -38,7 +38,7 @@ class Scratch(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.dir = os.path.realpath(folder.name)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFLOAD")}
-        environment["XDG_RUNTIME_DIR"] = self.dir  # servers of others do not matter
+        environment["XDG_RUNTIME_DIR"] = self.dir  # ignores other servers
         patch = mock.patch.dict(os.environ, environment, clear=True)
         patch.start()
         self.addCleanup(patch.stop)
@@ -48,7 +48,7 @@ class Scratch(unittest.TestCase):
 
 
 class Tool(Scratch):
-    """A program in place of `offload`."""
+    """Uses a program in place of `offload`."""
 
     def program(self, code):
         path = self.path("offload")
@@ -58,7 +58,7 @@ class Tool(Scratch):
         os.environ["OFFLOAD"] = path
 
     def seen(self, *args, **options):
-        """What the program gets of a call."""
+        """Returns what the program receives from a call."""
         self.program(
             "print(json.dumps({'argv': sys.argv[1:], 'args': json.load(sys.stdin), "
             "'cwd': os.getcwd(), 'dir': os.environ.get('OFFLOAD_DIR')}))"
@@ -101,7 +101,7 @@ class Tool(Scratch):
             Store().tasks()
         for answer in ("", "nonsense", "[]"):
             self.program(f"print({answer!r})")
-            with self.assertRaisesRegex(offloadfs.OffloadError, "no JSON object"):
+            with self.assertRaisesRegex(offloadfs.OffloadError, "not answer with a JSON object"):
                 Store().tasks()
 
     def test_it_is_missing_or_hangs(self):
@@ -132,7 +132,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        if answer:  # else the client may be gone
+        if answer:  # otherwise the client may be gone
             self.wfile.write(answer[: self.server.cut])
         self.close_connection = True
 
@@ -148,7 +148,7 @@ class OnSocket(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class Server(Scratch):
-    """A server in place of `offload serve`, on a socket and on a port."""
+    """Uses a server in place of `offload serve`, on a socket or a port."""
 
     @contextlib.contextmanager
     def serving(self, where, name="s"):
@@ -208,7 +208,7 @@ class Server(Scratch):
             self.assertEqual(server.asked[0][1], "/v1/tasks")
             if name.startswith("http"):
                 self.assertEqual(server.asked[0][2]["Authorization"], "Bearer t-2")
-            # A path says which tree is meant.
+            # A path determines which tree is meant.
             os.environ["OFFLOAD"] = self.path("missing")
             with self.assertRaises(offloadfs.Unreachable):
                 Store(self.dir).call("tasks")
@@ -264,10 +264,10 @@ class Server(Scratch):
 
     def test_names(self):
         for wrong in ("ftp://x", "127.0.0.1:80"):
-            with self.assertRaisesRegex(offloadfs.Invalid, "is no server"):
+            with self.assertRaisesRegex(offloadfs.Invalid, "is not a server"):
                 Store(server=wrong)
         for far in ("http://example.org", "http://127.example.org", "http://192.0.2.1:80"):
-            with self.assertRaisesRegex(offloadfs.Invalid, "https:// alone"):
+            with self.assertRaisesRegex(offloadfs.Invalid, "only sent over https://"):
                 Store(server=far, token="t")
         for right in ("http://localhost:1", "http://[::1]:1", "https://example.org", "unix:/s"):
             Store(server=right, token="t")

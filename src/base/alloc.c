@@ -4,7 +4,7 @@
 
 #include "base/util.h"
 
-/* Without ofs_log(), which redacts and so allocates. */
+/* Does not use ofs_log(), which redacts and so allocates. */
 void ofs_out_of_memory(void)
 {
 	static const char message[] = "offloadfs: out of memory\n";
@@ -69,7 +69,7 @@ void *ofs_grow(void *p, size_t *cap, size_t need, size_t size)
 {
 	if (need <= *cap)
 		return p;
-	/* Most lists hold one thing: only those that grow get room in advance. */
+	/* Most lists hold one element, so only a list that grows gets spare room. */
 	*cap = *cap ? OFS_MAX(need, *cap + *cap / 2 + 8) : need;
 	return ofs_realloc(p, *cap, size);
 }

@@ -57,7 +57,7 @@ void ofs_buf_printf(struct ofs_buf *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	if (n < 0) /* a result of over INT_MAX bytes */
+	if (n < 0) /* the result exceeds INT_MAX bytes */
 		ofs_out_of_memory();
 	ofs_buf_reserve(b, (size_t)n + 1);
 	va_start(ap, fmt);

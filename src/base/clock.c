@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* NULL: the machine's clocks. The others are set before it is. */
+/* NULL for the machine's clocks. Set after the variables below, which depend on it. */
 static const struct ofs_clock_control *control;
-static bool control_is_little_endian; /* a file's; else as this machine has it */
-static int64_t wall_start, boot_start; /* when control was taken */
-static int64_t boot_reached; /* the latest that was told under control; atomic */
+static bool control_is_little_endian; /* control from a file is little-endian, otherwise native */
+static int64_t wall_start, boot_start; /* real times when control was taken */
+static int64_t boot_reached; /* latest boot time returned under control; atomic */
 
 static int64_t clock_read(clockid_t id)
 {
@@ -39,7 +39,7 @@ static int64_t control_rate(const struct ofs_clock_control *c)
 	return rate > 1 ? rate : 1;
 }
 
-/* Sums wrap: the numbers are anybody's. */
+/* The arithmetic is unsigned and wraps, since the numbers may be anything. */
 static int64_t controlled(const struct ofs_clock_control *c, int64_t start, int64_t now,
 			  const int64_t *offset)
 {
@@ -48,7 +48,7 @@ static int64_t controlled(const struct ofs_clock_control *c, int64_t start, int6
 	return (int64_t)((uint64_t)start + run + (uint64_t)control_number(offset));
 }
 
-/* The latest of what was told before and `now`. */
+/* Returns `now`, or the latest boot time returned so far if that is later. */
 static int64_t boot_not_backwards(int64_t now)
 {
 	int64_t reached = __atomic_load_n(&boot_reached, __ATOMIC_RELAXED);

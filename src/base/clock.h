@@ -3,23 +3,23 @@
 
 #include "base/util.h"
 
-/* Nanoseconds since 1970, as file times use them; may step. */
+/* Nanoseconds since 1970, as in file times. May jump. */
 int64_t ofs_clock_wall(void);
 
-/* Nanoseconds on a clock that never steps back; for delays. */
+/* Nanoseconds on a clock that never goes backwards; for delays. */
 int64_t ofs_clock_monotonic(void);
 
 /*
- * Nanoseconds since the machine was started, without the time that it slept; never steps. For ages:
- * what nobody could use meanwhile does not become older.
+ * Nanoseconds since boot, not counting suspend; never jumps. For ages: files do not age while
+ * nobody could have used them.
  */
 int64_t ofs_clock_boot(void);
 
 /*
- * Changes the wall and boot clocks, for tests; the monotonic one stays as it is. From the moment of
- * control on both run `rate` times as fast (0 and 1: as they are), and the offsets are added.
- * Offsets may change at any time, by an atomic store; the boot clock stops rather than run
- * backwards.
+ * Controls the wall and boot clocks in tests; the monotonic clock is not affected. From the start
+ * of control both clocks run `rate` times as fast (0 and 1: normally) and are shifted by the
+ * offsets. Members may be changed at any time by atomic stores. The boot clock stops rather than
+ * run backwards.
  */
 struct ofs_clock_control {
 	int64_t wall_offset; /* nanoseconds */
@@ -28,28 +28,28 @@ struct ofs_clock_control {
 };
 
 /*
- * Borrowed until another one takes over; NULL: the machine's clocks again, at once. Not while other
- * threads look at a clock.
+ * Puts the clocks under control; NULL returns to the machine's clocks at once. Borrows `c` until
+ * the next call. No other thread may read a clock during the call.
  */
 void ofs_clock_set_control(const struct ofs_clock_control *c);
 
 /*
- * Takes control from a file that holds the three numbers, little-endian, and stays mapped: whoever
- * writes to it changes the clocks of this process. It must not become shorter. -EINVAL: it is too
- * short; else as open(2) and mmap(2).
+ * Puts the clocks under control of a file that holds the three numbers, little-endian. The file
+ * stays mapped, so writing to it changes the clocks of this process; it must not shrink. Returns 0,
+ * -EINVAL if the file is too short, or the -errno of open(2) or mmap(2).
  */
 int ofs_clock_control_from_file(const char *path);
 
-/* How much faster the boot clock runs, at least 1: to sleep until a boot time, divide by it. */
+/* The factor by which the boot clock runs faster, at least 1. Divide a delay in boot time by it. */
 int64_t ofs_clock_rate(void);
 
-/* A test controls the clocks: whoever sleeps should look often. */
+/* True if the clocks are under control; sleeping threads should then check the time often. */
 bool ofs_clock_is_controlled(void);
 
 #define OFS_NS_PER_MS INT64_C(1000000)
 #define OFS_NS_PER_S INT64_C(1000000000)
 
-/* Whole seconds of a time, rounded down. */
+/* Converts nanoseconds to seconds, rounded down. */
 static inline int64_t ofs_seconds(int64_t ns)
 {
 	return ns / OFS_NS_PER_S - (ns % OFS_NS_PER_S < 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/fold.h"
 
-/* The letters from U+00C0 on without diacritics; '.': unchanged. */
+/* Base letters of the characters from U+00C0 on; '.' leaves a character unchanged. */
 #define LATIN 0xc0
 static const char latin[] = "aaaaaa.ceeeeiiii.nooooo.ouuuuy..aaaaaa.ceeeeiiii.nooooo.ouuuuy.y"
 			    "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiii...jjkk.lllllll"
@@ -11,17 +11,18 @@ static const char latin[] = "aaaaaa.ceeeeiiii.nooooo.ouuuuy..aaaaaa.ceeeeiiii.no
 			    "aaaaeeeeiiiioooorrrruuuusstt..hh......aaeeooooooooyy............"
 			    "................";
 
-/* The same from U+1E00 on. */
+/* Base letters of the characters from U+1E00 on. */
 #define LATIN_MORE 0x1e00
 static const char latin_more[] = "aabbbbbbccddddddddddeeeeeeeeeeffgghhhhhhhhhhiiiikkkkkkllllllllmm"
 				 "mmmmnnnnnnnnoooooooopppprrrrrrrrssssssssssttttttttuuuuuuuuuuvvvv"
 				 "wwwwwwwwwwxxxxyyzzzzzzhtwy.s....aaaaaaaaaaaaaaaaaaaaaaaaeeeeeeee"
 				 "eeeeeeeeiiiioooooooooooooooooooooooouuuuuuuuuuuuuuyyyyyyyy......";
 
-/* Capitals that have a small letter of the same length in UTF-8. */
+/* Capitals whose small letter has the same length in UTF-8. */
 static const struct {
 	uint16_t first, last;
-	int16_t step; /* to the small letter; 0: pairs with even capitals; 1: with odd ones */
+	/* distance to the small letter; 0 or 1: pairs that start with an even or odd capital */
+	int16_t step;
 } capitals[] = {
 	{ 0xc0, 0xd6, 32 },	{ 0xd8, 0xde, 32 },	{ 0x100, 0x137, 0 },
 	{ 0x139, 0x148, 1 },	{ 0x14a, 0x177, 0 },	{ 0x179, 0x17e, 1 },
@@ -60,7 +61,7 @@ static size_t encode(uint32_t c, char *out)
 	return 3;
 }
 
-/* The small letter of a capital, or `c`. */
+/* Returns the small letter of a capital, any other character unchanged. */
 static uint32_t small(uint32_t c)
 {
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(capitals); i++) {
@@ -93,12 +94,12 @@ uint32_t ofs_fold_char(uint32_t c)
 	if (c >= LATIN_MORE && c < LATIN_MORE + sizeof(latin_more) - 1 &&
 	    latin_more[c - LATIN_MORE] != '.')
 		return (uint32_t)latin_more[c - LATIN_MORE];
-	if (c == 0x3c2) /* a final sigma */
+	if (c == 0x3c2) /* final sigma */
 		return 0x3c3;
 	return small(c);
 }
 
-/* Folds one character at `text`; *ret_used is its length. Never longer than that. */
+/* Folds one character, never to more bytes, and sets *ret_used to its length in `text`. */
 static size_t fold_one(const char *text, size_t len, char *out, size_t *ret_used)
 {
 	uint32_t c, folded;

@@ -9,7 +9,7 @@
 #include "base/redact.h"
 #include "base/text.h"
 
-/* Of a message that is shown. */
+/* Bytes of a message that are shown. */
 #define LINE_MAX_LEN 1023
 
 /* Set at start, before any thread exists. */
@@ -65,7 +65,7 @@ int ofs_error_set(struct ofs_error *err, int code, const char *fmt, ...)
 		va_start(ap, fmt);
 		n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
 		va_end(ap);
-		/* Nobody could tell that the start of a secret is one: the last word goes. */
+		/* Redaction does not recognise a cut secret, so the last word is dropped. */
 		while (n >= (int)sizeof(err->text) && len && !strchr(" /'\"", err->text[len - 1]))
 			err->text[--len] = '\0';
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/map.h"
 
-/* Linear probing; a removal shifts its followers back, so there are no tombstones to clean up. */
+/* Linear probing. A removal shifts later entries back, so no tombstones are needed. */
 
 static size_t map_home(const struct ofs_map *m, uint64_t key)
 {
@@ -25,7 +25,7 @@ void *ofs_map_get(const struct ofs_map *m, uint64_t key)
 }
 
 #define SLOTS_MIN 16
-#define SLOTS_KEPT 1024 /* not given back */
+#define SLOTS_KEPT 1024 /* a map this small does not shrink */
 
 static void map_resize(struct ofs_map *m, size_t slots)
 {
@@ -78,7 +78,7 @@ void *ofs_map_remove(struct ofs_map *m, uint64_t key)
 	}
 	m->slots[i].value = NULL;
 	m->count--;
-	/* Far from where it would grow again. */
+	/* Shrinks at an eighth, so that the map does not soon grow again. */
 	if (m->mask >= SLOTS_KEPT && m->count < (m->mask + 1) / 8)
 		map_resize(m, (m->mask + 1) / 2);
 	return value;

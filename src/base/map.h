@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash map from 64-bit numbers to pointers. Not thread-safe: the owner's lock guards it. */
+/* A hash map from 64-bit numbers to pointers. Not thread-safe: guarded by the owner's lock. */
 #pragma once
 
 #include "base/util.h"
@@ -11,7 +11,7 @@ struct ofs_map_slot {
 
 struct ofs_map {
 	struct ofs_map_slot *slots;
-	size_t mask; /* slots - 1, or 0 while nothing is allocated */
+	size_t mask; /* number of slots - 1; 0 while nothing is allocated */
 	size_t count;
 };
 
@@ -22,17 +22,17 @@ struct ofs_map {
 
 void ofs_map_finish(struct ofs_map *m);
 
-/* The value of `key`, or NULL. */
+/* Returns the value of `key`, or NULL. */
 void *ofs_map_get(const struct ofs_map *m, uint64_t key);
 
-/* Sets `key` to `value` (never NULL), replacing what was there. */
+/* Sets the value of `key`, which must not be NULL, and replaces any old one. */
 void ofs_map_put(struct ofs_map *m, uint64_t key, void *value);
 
-/* Removes `key` and returns its value, or NULL when it was not there. */
+/* Removes `key` and returns its value, or NULL if it was absent. */
 void *ofs_map_remove(struct ofs_map *m, uint64_t key);
 
 /*
- * Iteration: start with *pos = 0; returns NULL at the end. The map must not gain or lose keys
- * meanwhile.
+ * Iterates over the values: start with *pos = 0; returns NULL at the end. No key may be added or
+ * removed during the iteration.
  */
 void *ofs_map_next(const struct ofs_map *m, size_t *pos);

@@ -11,9 +11,9 @@
 #define EXTENSION_MAX 16
 
 enum {
-	EDGE = 1, /* may begin and end a name */
-	INNER = 2, /* may stand in it */
-	TELLING = 4, /* tells that it is no word */
+	EDGE = 1, /* may start or end a name */
+	INNER = 2, /* only inside a name */
+	TELLING = 4, /* shows that the string is not a word */
 	HYPHEN = 8,
 	CAPITAL = 16,
 	DIGIT = 32,
@@ -40,7 +40,7 @@ static inline uint8_t kind(char c)
 	return kinds[(unsigned char)c];
 }
 
-/* True if a string is a path, an identifier or a number rather than a word. */
+/* True for a path, an identifier or a number, false for a word. */
 static bool is_name(const char *p, size_t len)
 {
 	size_t hyphens = 0;
@@ -55,7 +55,7 @@ static bool is_name(const char *p, size_t len)
 	return hyphens > 1;
 }
 
-/* The length of a path without ":120" or ":120:4" behind it; a time of day has no path. */
+/* Returns the length without a line number (":120", ":120:4"); a time of day has none. */
 static size_t without_line(const char *p, size_t len)
 {
 	size_t n = len;
@@ -99,13 +99,13 @@ void ofs_name_number(const char *name, unsigned int number, char ret[OFS_NAME_NU
 
 	if (number > 1)
 		snprintf(tail, sizeof(tail), "-%u", number);
-	/* An extension that is too long is taken for a part of the name. */
+	/* A very long extension is treated as part of the name. */
 	if (len - stem > EXTENSION_MAX)
 		stem = len;
 	strncat(tail, name + stem, EXTENSION_MAX);
 	stem = stem < OFS_NAME_NUMBERED_MAX - strlen(tail) ? stem
 							   : OFS_NAME_NUMBERED_MAX - strlen(tail);
-	/* Not in the middle of a character. */
+	/* Does not cut inside a UTF-8 character. */
 	while (stem && (name[stem] & 0xc0) == 0x80)
 		stem--;
 	memcpy(ret, name, stem);

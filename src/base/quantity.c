@@ -32,7 +32,7 @@ static const struct unit {
 	[OFS_UNIT_STEPS] = { "steps", "STEPS", { { NULL, 0 } } },
 };
 
-/* 0: there is no such suffix. */
+/* Returns 0 if there is no such suffix. */
 static uint64_t factor_of(const struct unit *unit, const char *suffix, bool strict)
 {
 	if (!*suffix)
@@ -52,7 +52,7 @@ bool ofs_quantity_parse(const struct ofs_quantity *q, const char *text, uint64_t
 		*ret = 0;
 		return true;
 	}
-	/* strtoull() takes blanks and signs, too. */
+	/* strtoull() also accepts blanks and signs. */
 	if (*text < (q->strict ? '1' : '0') || *text > '9')
 		return false;
 	errno = 0;

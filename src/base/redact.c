@@ -13,15 +13,16 @@ static bool redact_enabled = true;
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* No mark is longer. */
+/* Length of the longest mark. */
 #define MARK_MAX 48
 
 static pthread_once_t begins_once = PTHREAD_ONCE_INIT;
 static struct redact_begins begins;
 
 /*
- * The rules between those for tokens and that for keywords, with the bytes they start with (NULL:
- * any). A Discord bot's number is digits, and these are all that base64 makes of the first of them.
+ * The rules between the token groups and the keyword rule, with the bytes that may start each
+ * (NULL: any byte). A Discord token starts with a decimal number in base64, whose first three bytes
+ * can only be these.
  */
 static const struct {
 	redact_rule_fn find;
@@ -47,7 +48,7 @@ static unsigned int lowest(uint64_t bits)
 	return (unsigned int)__builtin_ctzll(bits);
 }
 
-/* The tables are made anew in each run of a tool: only bits that are set are looked at. */
+/* Visits only the bits that are set, as every run of a tool builds the tables again. */
 void redact_begins_add(struct redact_begins *to, unsigned int rule,
 		       const struct redact_bytes of[REDACT_BEGINS])
 {
@@ -111,8 +112,8 @@ struct best {
 };
 
 /*
- * Keeps the secret that starts first; of two in the same place that of the earlier rule: a token
- * tells more than the name it is assigned to.
+ * Keeps the secret that starts first, or that of the earlier rule if two start in the same place: a
+ * token says more than the name that it is assigned to.
  */
 static void keep_best(struct best *best, const struct ofs_secret *found, unsigned int rule)
 {
@@ -131,7 +132,10 @@ static void keep_custom(struct ofs_redact_scan *s, struct best *best)
 		keep_best(best, &c->at[s->next_custom], REDACT_RULES);
 }
 
-/* The first place from `at` to `end` where a rule may start; REDACT_BEGINS bytes are there. */
+/*
+ * Returns the first offset in [at, end) where a rule may start, and sets *ret_rules to these rules.
+ * There must be REDACT_BEGINS bytes at each offset.
+ */
 static size_t next_begin(const unsigned char *text, size_t at, size_t end, uint64_t *ret_rules)
 {
 	for (; at < end; at++) {
@@ -164,7 +168,7 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 		keep_best(&best, &found, REDACT_RULES);
 	if (redact_context_rest(s, at, &found))
 		keep_best(&best, &found, REDACT_RULES);
-	/* A rule may start before the secret that another has found: at the user in a URL. */
+	/* Another rule may start before the secret found, as at the user name of a URL. */
 	for (; at < end; at++) {
 		at = next_begin((const unsigned char *)s->text, at, end, &begun);
 		if (at == end)
@@ -188,7 +192,7 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 	return true;
 }
 
-/* A mark for each line that the secret has. */
+/* Appends a mark for each line of the secret. */
 static void append_marks(struct ofs_buf *out, const char *text, const struct ofs_secret *secret)
 {
 	const char *line = text + secret->start, *end = line + secret->len, *newline;
@@ -204,8 +208,8 @@ static void append_marks(struct ofs_buf *out, const char *text, const struct ofs
 }
 
 /*
- * The length of what is at `p` and not seen: a terminal escape sequence, a control character that
- * ends no line, or a character without width. 0: none of them.
+ * Returns the length of the invisible sequence at `p`, or 0: a terminal escape sequence, a control
+ * character that does not end a line, or a character without width.
  */
 static size_t unseen(const char *p, size_t len)
 {
@@ -221,7 +225,7 @@ static size_t unseen(const char *p, size_t len)
 	return (size_t)n;
 }
 
-/* The bytes that may start something that is not seen. */
+/* True for bytes that may start an invisible sequence. */
 static bool may_be_unseen(unsigned char c)
 {
 	return c >= 0x7f || (c < ' ' && c && c != '\t' && c != '\n');
@@ -229,7 +233,7 @@ static bool may_be_unseen(unsigned char c)
 
 #define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
 
-/* False: none of the eight is. Borrows and carries make it true for some others. */
+/* False if no byte of eight may start an invisible sequence. May be true in other cases. */
 static bool word_may_be_unseen(const char *text)
 {
 	uint64_t word;
@@ -253,7 +257,7 @@ static bool has_unseen(const char *text, size_t len)
 	return false;
 }
 
-/* A place in a text, and the same one in the text without what is not seen. */
+/* An offset in a text, and the corresponding one in the text without invisible sequences. */
 struct place {
 	size_t at, plain;
 };
@@ -267,7 +271,7 @@ static size_t skip_unseen(const char *text, size_t len, size_t at)
 	return at;
 }
 
-/* After the byte before `plain`: what is not seen after it is not passed. */
+/* Advances `place` to just after the byte before `plain`, and not past what is unseen after it. */
 static size_t advance(const char *text, size_t len, struct place *place, size_t plain)
 {
 	for (; place->plain < plain; place->plain++)
@@ -281,7 +285,7 @@ static void append_plain(struct ofs_buf *out, const char *text, size_t len)
 		ofs_buf_append(out, text + at, 1);
 }
 
-/* Adds the secrets of `text` as `seen` shows it: as it is, or without what is not seen. */
+/* Adds the secrets of `seen`, `text` with or without invisible sequences, by offset in `text`. */
 static void find_seen(const char *text, size_t len, const char *seen, size_t seen_len,
 		      struct redact_spans *found)
 {
@@ -314,7 +318,7 @@ static int compare_starts(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* In order, those that overlap being one. */
+/* Sorts the spans and merges those that overlap. */
 static void unite(struct redact_spans *spans)
 {
 	size_t n = 0;
@@ -351,12 +355,12 @@ static void append_redacted(struct ofs_buf *out, const char *text, size_t len,
 	ofs_buf_append(out, text + done, len - done);
 }
 
-/* Each mark may uncover another secret, as it ends a word or is passed by who looks back. */
+/* Each mark may expose another secret: it may end a word, or stand where a rule looks back. */
 #define ROUNDS_MAX 8
 
 /*
- * Invisible characters may end a word, or split a token, which is whole again once they are
- * removed. So secrets are searched for both with and without them. All until none is found.
+ * An invisible character may end a word, or split a token that is whole once the character is
+ * removed. So secrets are searched both with and without them, until none is found.
  */
 int ofs_redact_text_at(struct ofs_buf *out, const char *text, size_t len, size_t *at)
 {
@@ -410,7 +414,7 @@ size_t ofs_redact_cut(const char *text, size_t len, size_t limit)
 		return len;
 	for (end = limit; end && ((unsigned char)text[end] & 0xc0) == 0x80 && limit - end < 3;)
 		end--;
-	/* A mark that starts before the end must also be closed before it. */
+	/* A mark that starts before the end must also end before it. */
 	for (at = end; at && end - at < MARK_MAX;) {
 		if (text[--at] == ']')
 			break;

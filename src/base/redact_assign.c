@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets that are known by the name they are assigned to, and the passwords of URLs. */
+/* Finds secrets by the name that they are assigned to, and passwords in URLs. */
 #include "base/redact_rules.h"
 #include "base/util.h"
 
-/* How far names and what may be between name and value are looked for. */
+/* Limits of the length of a name, and of the gap between name and value. */
 #define NAME_MAX_LEN 64
 #define GAP_MAX 64
 
@@ -34,8 +34,7 @@ static size_t back_over_any(const struct ofs_redact_scan *s, size_t at, const ch
 }
 
 /*
- * The name in `name: NAME, value: X`, `<add key="NAME" value="X"/>` and the like, whose "value"
- * starts at `at`.
+ * Returns the name in `name: NAME, value: X` or `<add key="NAME" value="X"/>`; "value" is at `at`.
  */
 static const struct redact_name *name_beside(const struct ofs_redact_scan *s, size_t at)
 {
@@ -50,7 +49,7 @@ static const struct redact_name *name_beside(const struct ofs_redact_scan *s, si
 	return redact_name_find(s->text, start, end);
 }
 
-/* The name in `name: type = "X"` and `name type = "X"`, where the type starts at `at`. */
+/* Returns the name in `name: type = "X"` or `name type = "X"`, where the type starts at `at`. */
 static const struct redact_name *name_before_type(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t end = back_over_any(s, at, " :&*"), start = back_over(s, end, REDACT_WORD, '_');
@@ -59,8 +58,8 @@ static const struct redact_name *name_before_type(const struct ofs_redact_scan *
 }
 
 /*
- * The name before the sign at `at`: name, "name", \"name\", x["name"], <name>. The sign may be
- * `+=`, `?=` or the like, or the comma between two arguments.
+ * Returns the name before the sign at `at`: name, "name", \"name\", x["name"], <name>. The sign may
+ * be `+=`, `?=` or similar, or the comma between two arguments.
  */
 static const struct redact_name *name_before(const struct ofs_redact_scan *s, size_t at)
 {
@@ -82,7 +81,7 @@ static const struct redact_name *name_before(const struct ofs_redact_scan *s, si
 	start = back_over(s, end, REDACT_URLSAFE, '.');
 	if (text[at] == '>' && (start == s->at || text[start - 1] != '<'))
 		return NULL;
-	/* "AWS::SecretsManager::Secret": a type, or the kind of a resource. */
+	/* A type or the kind of a resource: "AWS::SecretsManager::Secret". */
 	if (text[at] == ':' && start > s->at && text[start - 1] == ':')
 		return NULL;
 	if (end - start == strlen("value") && redact_has(text, end, start, "value", true))
@@ -93,13 +92,13 @@ static const struct redact_name *name_before(const struct ofs_redact_scan *s, si
 
 struct value {
 	size_t start, end;
-	char quote; /* 0: none */
-	bool is_escaped; /* the quote is \" */
-	bool is_compared; /* not assigned */
-	bool has_scheme; /* "Bearer" or the like precedes it */
+	char quote; /* 0 if unquoted */
+	bool is_escaped; /* the quote is written as \" */
+	bool is_compared; /* compared (==) rather than assigned */
+	bool has_scheme; /* preceded by a scheme such as "Bearer" */
 };
 
-/* The end of "Bearer" and the like, of which a header without a value consists. */
+/* Skips "Bearer" or another scheme of a header, with the blanks after it. */
 static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
 {
 	static const char *const schemes[] = { "bearer",	  "basic", "token",    "apikey",
@@ -120,15 +119,15 @@ static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
 	return at;
 }
 
-/* Finds the value after the ":" or "=" at `at`, within its quotes. */
+/* Finds the start of the value after the sign at `at`, inside its quotes. */
 static bool value_open(const char *text, size_t len, size_t at, struct value *v)
 {
 	size_t start = at + 1, limit;
 
 	*v = (struct value){ .is_compared = text[at] == '=' && start < len && text[start] == '=' };
-	/* LDIF has base64 after "::". */
+	/* LDIF puts base64 after "::". */
 	start += text[at] == ':' && redact_has(text, len, start, ": ", false);
-	/* A scope in C++, a URL. */
+	/* A scope in C++ or a URL. */
 	if (text[at] == ':' && start < len &&
 	    (text[start] == ':' || redact_has(text, len, start, "//", false)))
 		return false;
@@ -136,12 +135,12 @@ static bool value_open(const char *text, size_t len, size_t at, struct value *v)
 		start++;
 	limit = OFS_MIN(len, start + GAP_MAX);
 	start = redact_run(text, start, limit, REDACT_SPACE);
-	/* On a line of its own: a block of YAML, an element of XML. */
+	/* The value is on the next line: a block in YAML or an element in XML. */
 	if (text[at] == ':' && start < limit && redact_among(text[start], "|>"))
 		start += start + 1 < limit && redact_among(text[start + 1], "-+") ? 2 : 1;
 	if (start < limit && text[start] == '\n' && redact_among(text[start - 1], "|>-+"))
 		start = redact_run(text, start + 1, limit, REDACT_SPACE);
-	/* The first of a list. */
+	/* The first element of a list. */
 	if (start + 1 < limit && text[start] == '[' &&
 	    (redact_is(text[start + 1], REDACT_QUOTE) ||
 	     skip_auth_scheme(text, len, start + 1) > start + 1))
@@ -163,8 +162,8 @@ static bool value_open(const char *text, size_t len, size_t at, struct value *v)
 }
 
 /*
- * To the same quote again. A value with blanks in it is prose. The quotes of one kind that open
- * values enclose no other of that kind, so no byte is read more than once for each kind.
+ * Finds the closing quote. A value that contains blanks is prose. A quoted value contains no other
+ * opening quote of the same kind, so no byte is read more than once for each kind.
  */
 static bool quoted_end(const char *text, size_t len, struct value *v)
 {
@@ -187,12 +186,12 @@ static bool quoted_end(const char *text, size_t len, struct value *v)
 		if (at + 1 < len && text[at + 1] == v->quote)
 			return true;
 	}
-	/* The text was cut, and the value with it. */
+	/* The text was cut inside the value. */
 	v->end = len;
 	return true;
 }
 
-/* An "&" belongs to a password unless another name or an entity follows: "&x=1", "&amp;". */
+/* An "&" is part of a password unless a name or an entity follows: "&x=1", "&amp;". */
 static bool ends_unquoted(const char *text, size_t len, size_t at)
 {
 	size_t end;
@@ -214,7 +213,7 @@ static void unquoted_end(struct ofs_redact_scan *s, struct value *v)
 	v->end = s->word_end;
 }
 
-/* A name or a path of names, as code assigns: a.b_c. */
+/* A name, or names joined by dots, as in code: a.b_c. */
 static bool is_identifier(const char *text, size_t len)
 {
 	len = OFS_MIN(len, NAME_MAX_LEN);
@@ -222,7 +221,7 @@ static bool is_identifier(const char *text, size_t len)
 	       redact_run(text, 0, len, REDACT_WORD | REDACT_DOT) == len;
 }
 
-/* It could be a name in code, but is a key. */
+/* Has the form of a name in code, but is a key. */
 static bool is_random_name(const struct redact_look *look, size_t len)
 {
 	return redact_is_random(look, len) &&
@@ -240,7 +239,7 @@ static bool is_password(const struct redact_look *look, const char *text, size_t
 	       !memchr(text, '/', OFS_MIN(len, NAME_MAX_LEN));
 }
 
-/* "PWD" is also the working directory. */
+/* "PWD" also names the working directory. */
 static bool is_path(const char *text, size_t len)
 {
 	return text[0] == '/' && memchr(text + 1, '/', OFS_MIN(len, NAME_MAX_LEN) - 1);
@@ -294,14 +293,14 @@ static bool is_user_and_password(const char *text, size_t len)
 	return colon;
 }
 
-/* A number of many hexadecimal digits, or a UUID. */
+/* A long hexadecimal number, or a UUID. */
 static bool is_number(const char *text, size_t len)
 {
 	return len >= DIGEST_MIN && redact_is_hex(text, len) &&
 	       redact_run(text, 0, len, REDACT_ALNUM | REDACT_DASH) == len;
 }
 
-/* The key of a cache in CI: words, then a digest of the files it was made from. */
+/* The key of a CI cache: words, then a digest of the files that it depends on. */
 static bool is_key_of_cache(const char *text, size_t len)
 {
 	const char *dash = memrchr(text, '-', len);
@@ -367,7 +366,7 @@ static bool is_secret(struct ofs_redact_scan *s, const struct redact_name *name,
 	return !is_url(text, len) && !redact_is_placeholder(text, len);
 }
 
-/* Most values are too short, which is found sooner than the name. */
+/* Most values are too short. Checking this first avoids searching for the name. */
 static bool is_long_enough(const char *text, size_t len, size_t at, bool is_quoted)
 {
 	unsigned int stops = is_quoted ? REDACT_SPACE : REDACT_SPACE | REDACT_QUOTE;
@@ -378,7 +377,7 @@ static bool is_long_enough(const char *text, size_t len, size_t at, bool is_quot
 	return end - at == VALUE_MIN;
 }
 
-/* The value after the sign or blank at `at`. */
+/* Finds a secret value after the sign or blank at `at`. */
 static bool find_value(struct ofs_redact_scan *s, size_t at,
 		       const struct redact_name *(*find_name)(const struct ofs_redact_scan *s,
 							      size_t at),
@@ -389,7 +388,7 @@ static bool find_value(struct ofs_redact_scan *s, size_t at,
 	struct value v;
 	size_t start;
 
-	/* Most commas follow no name in quotes, and most marks end none in angle brackets. */
+	/* Most commas follow no quoted name, and most ">" no name in brackets. */
 	if (s->text[at] == ',' && (at < s->at + 2 || !redact_is(s->text[at - 1], REDACT_QUOTE) ||
 				   !redact_is(s->text[at - 2], REDACT_LETTER)))
 		return false;
@@ -407,7 +406,7 @@ static bool find_value(struct ofs_redact_scan *s, size_t at,
 	if (name->sort == REDACT_NAME_HEADER) {
 		v.has_scheme = start > v.start;
 		v.start = start;
-		v.quote = 0; /* what follows the value in its quotes is not the value */
+		v.quote = 0; /* the value may end before its quote */
 	}
 	if (v.quote) {
 		if (!quoted_end(s->text, s->len, &v))
@@ -429,7 +428,7 @@ bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 	return find_value(s, at, name_before, ret);
 }
 
-/* The name of the option that the blank at `at` ends. */
+/* Returns the name of the option that ends at the blank at `at`. */
 static const struct redact_name *option_before(const struct ofs_redact_scan *s, size_t at)
 {
 	return redact_name_find(s->text, back_over(s, at, REDACT_URLSAFE, '-'), at);
@@ -447,7 +446,7 @@ bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 
 /* ---- names without a sign */
 
-/* The word that the blanks at and before `at` follow. */
+/* Returns the name in the word before the blanks that end at `at`. */
 static const struct redact_name *word_before(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t end = back_over(s, at, REDACT_SPACE, ' ');
@@ -455,7 +454,9 @@ static const struct redact_name *word_before(const struct ofs_redact_scan *s, si
 	return redact_name_find(s->text, back_over(s, end, REDACT_URLSAFE, '.'), end);
 }
 
-/* That word, or "identified by", "identified with PLUGIN by". */
+/*
+ * Returns the name in that word, or "password" for "identified by" and "identified with PLUGIN by".
+ */
 static const struct redact_name *name_before_quote(const struct ofs_redact_scan *s, size_t at)
 {
 	static const struct redact_name password = { "", "password", REDACT_NAME_PHRASE };
@@ -503,7 +504,7 @@ static size_t blanks_end(const struct ofs_redact_scan *s, size_t at)
 	return redact_run(s->text, at, s->len, REDACT_SPACE);
 }
 
-/* Commands and directives that take a name and its value. */
+/* Commands and directives that take a name and a value. */
 static bool is_setter(const char *word, size_t len)
 {
 	static const char *const setters[] = { "set",  "setx", "setenv", "env",	   "#define", "npm",
@@ -517,7 +518,7 @@ static bool is_setter(const char *word, size_t len)
 	return false;
 }
 
-/* Nothing follows on the line after the word at `at`, unless in another column. */
+/* True if the word at `at` is the last of its line or column and long enough for a value. */
 static bool is_last(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t end = entry_word_end(s, at), next = blanks_end(s, end);
@@ -526,7 +527,7 @@ static bool is_last(const struct ofs_redact_scan *s, size_t at)
 	       (next == s->len || next > end + 1 || redact_among(s->text[next], "\r\n\\"));
 }
 
-/* Words at the start of a line in which a name is looked for. */
+/* Words at the start of a line in which a name is searched for. */
 #define ENTRY_WORDS 5
 
 bool redact_entry(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
@@ -563,7 +564,7 @@ bool redact_is_password_stand_in(const char *text, size_t len)
 	return redact_is_placeholder(text, len) || memchr(text, '{', len) || memchr(text, '<', len);
 }
 
-/* A password may have an "@" in it: the last one before the path counts. */
+/* A password may contain "@", so it extends to the last "@" before the path. */
 bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
 	size_t i = at + 3, start, end = 0, limit = OFS_MIN(s->len, i + URL_PART_MAX);
@@ -583,7 +584,7 @@ bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret
 	     i++)
 		if (text[i] == '@')
 			end = i;
-	/* If a mark cuts it short, it was not a password before. */
+	/* If a mark follows, this was not a password before the mark was inserted. */
 	if (redact_has(text, s->len, i, REDACT_MARK, false))
 		return false;
 	if (end < start + URL_PASSWORD_MIN ||

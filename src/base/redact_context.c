@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets that are known by where they stand: arguments of commands, fields of files, prose. */
+/* Finds secrets by their context: arguments of commands, fields of files, prose. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <assert.h>
 #include <pcre2.h>
@@ -8,42 +8,42 @@
 #include "base/redact_rules.h"
 #include "base/util.h"
 
-/* How far a scope reaches from its keyword, and one that is not given, which ends with its line. */
+/* Limits in bytes of a scope given by a regex, and of the rest of a line. */
 #define REACH ((size_t)4 << 10)
 #define LINE_REACH ((size_t)256)
 
 #define PASSWORD_MIN 3
 
-/* Of one search for a match, in PCRE2's units: what needs more finds nothing. */
+/* Limit of one match in PCRE2's units; a regex that needs more finds nothing. */
 #define MATCH_LIMIT 100000
 
-/* What a value must look like; placeholders are never secrets. */
+/* What a value must look like. A placeholder is never a secret. */
 enum look {
 	ANY,
 	KEY, /* a key or a good password */
-	RANDOM, /* a key that is not short */
+	RANDOM, /* a long key */
 };
 
 /*
- * Where one of the keywords starts a word, in any case, the scope is what `scope` (NULL: the rest
- * of the line) matches from there on. Without `find` the secret is the scope's group; else every
- * match of `find` in the scope is one, or its group.
+ * Applies where one of the keywords starts a word, in any case. The scope is what `scope` matches
+ * there, or the rest of the line if it is NULL. Without `find`, the secret is the scope's last
+ * group. Otherwise each match of `find` in the scope is a secret, or its last group if it has one.
  */
 struct context {
 	const char *kind;
-	const char *keywords; /* of at least REDACT_BEGINS bytes, in lower case, with "|" between */
+	const char *keywords; /* separated by "|", lower case, at least REDACT_BEGINS bytes each */
 	const char *scope;
 	const char *find;
 	enum look look;
 };
 
-/* Between words of a command; or of a list of them: ["curl", "-u", "x"]. */
+/* Between words of a command, or between strings in a list of them: ["curl", "-u", "x"]. */
 #define GAP "(?:[ \\t]+|\", ?\")"
 
-/* An argument, be it quoted or redacted. */
+/* An argument, which may be quoted or redacted. */
 #define ARG "(?:[^\\s\\[\"']|\\[(?:redacted: [\\w-]+\\])?|\"[^\"\\n]*\"|'[^'\\n]*')+"
 
-/* The value of an argument, and what follows a user and `sign` in it. */
+/* The value of an argument; AFTER_USER is the part of it after a user name and `sign`. */
 #define VALUE \
 	"(?|\\\\*\"([^\\s\"\\\\][^\"\\\\\\n]*)|\\\\*'([^\\s'\\\\][^'\\\\\\n]*)|([^\\s\"'\\\\;|&<>)]+))"
 #define AFTER_USER(sign)                                         \
@@ -88,7 +88,7 @@ static const struct context contexts[] = {
 	{ "secret", "kubectl create secret", NULL, "--from-literal(?:=|" GAP ")[^=\\s]+=" VALUE },
 	{ "password", "nmcli", NULL, NEXT("password|(?:wifi-sec|802-11-wireless-security)\\.psk") },
 
-	/* commands with arguments in their places */
+	/* commands with positional arguments */
 	{ "api-key",
 	  "wandb login|cargo login|vault login|vault operator unseal|snyk auth|railway login",
 	  "(?:[a-z]+ ){1,2}[a-z]+(?: --?[\\w=-]+)* " VALUE, NULL, KEY },
@@ -135,7 +135,7 @@ static const struct context contexts[] = {
 	  "(?:[\"']\\])? ?(?:\\|\\||\\?\\?) ?[\"']([^\"'\\\\\\n]+)[\"']",
 	  NULL, KEY },
 
-	/* commands that tell a secret */
+	/* commands that print a secret */
 	{ "secret",
 	  "terraform output -raw|tofu output -raw|gcloud secrets versions access|kubectl get secret|"
 	  "op read|pass show|vault kv get -field|vault read -field|config/master.key|"
@@ -227,7 +227,7 @@ static const struct context contexts[] = {
 	{ "password-hash", "aad3b435b51404ee", "\\w+:([0-9a-fA-F]{32})" },
 	{ "kerberos-hash", "$krb5", "\\$krb5\\w+\\$(\\S{32,})" },
 
-	/* forms that are too common without what stands before them */
+	/* forms that are too common without their context */
 	{ "signature", "aws4-hmac-sha256", NULL, "Signature=([0-9a-f]{64})" },
 	{ "signature", "digest username", NULL, "response=\"([0-9a-f]{32})\"" },
 	{ "webhook", "hooks.zapier.com/hooks", "[\\w./]+?catch/(\\d+/\\w+)" },
@@ -301,18 +301,18 @@ _Static_assert(OFS_ARRAY_SIZE(contexts) <= REDACT_CONTEXTS, "a scope for each in
 static struct keyword {
 	const char *text;
 	uint8_t len, context;
-	uint8_t rare; /* where in it the bytes are that it is looked for by */
-	uint16_t next; /* that starts alike; 0: none, else one too many */
+	uint8_t rare; /* offset of its search bytes, the rarest ones */
+	uint16_t next; /* next keyword with the same hash, counted from 1; 0 if none */
 } keywords[KEYWORDS_MAX];
 
 static size_t n_keywords;
 
 uint16_t redact_first_keyword[REDACT_KEYWORD_HASHES];
 
-/* From the most frequent in programs and their documents to the rarest; others are rarer still. */
+/* By descending frequency in programs and documentation; other characters are rarer. */
 static const char by_frequency[] = " \"'etao:=insrhl-dcu.mfpgwybvkxjqz";
 
-/* Where the bytes are that are found least often in other words. */
+/* Returns the offset of the REDACT_BEGINS bytes that are rarest in other words. */
 static uint8_t rare_part(const char *text, size_t len)
 {
 	size_t rarest = 0, best = 0;
@@ -366,7 +366,7 @@ void redact_context_begins(struct redact_begins *begins)
 
 /* ---- scopes */
 
-/* Compiled when first needed. */
+/* Regexes, compiled when first needed. */
 static struct {
 	_Atomic(pcre2_code *) scope, find;
 } codes[OFS_ARRAY_SIZE(contexts)];
@@ -389,7 +389,10 @@ static pcre2_code *compile(_Atomic(pcre2_code *) *code, const char *regex)
 	return other;
 }
 
-/* A match from `at` on. False: there is none before `end`. */
+/*
+ * Finds a match in [at, end). Returns false if there is none; otherwise sets *ret_group to the last
+ * group, or the whole match, and *ret_end.
+ */
 static bool match(const pcre2_code *code, const char *text, size_t at, size_t end, uint32_t options,
 		  struct ofs_secret *ret_group, size_t *ret_end)
 {
@@ -426,7 +429,7 @@ static bool is_secret(const struct ofs_redact_scan *s, const struct context *c,
 	    redact_has(s->text, s->len, secret->start + len, REDACT_MARK, false) ||
 	    memmem(text, len, REDACT_MARK, strlen(REDACT_MARK)))
 		return false;
-	/* "-p 127.0.0.1:8080:80" is no password. */
+	/* "-p 127.0.0.1:8080:80" is not a password. */
 	if (c->look == ANY)
 		return !redact_is_password_stand_in(text, len) &&
 		       (redact_run(text, 0, len, REDACT_DIGIT | REDACT_DOT | REDACT_COLON) < len ||
@@ -437,7 +440,7 @@ static bool is_secret(const struct ofs_redact_scan *s, const struct context *c,
 					!redact_is_placeholder(text, len);
 }
 
-/* The first secret in the scope of context `i`, from `at` on. */
+/* Finds the first secret from `at` on in the current scope of context `i`. */
 static bool find_in_scope(struct ofs_redact_scan *s, size_t i, size_t at, struct ofs_secret *ret)
 {
 	const pcre2_code *find = compile(&codes[i].find, contexts[i].find);
@@ -457,7 +460,7 @@ static bool try_context(struct ofs_redact_scan *s, size_t i, size_t at, struct o
 	size_t end = OFS_MIN(s->len, at + (c->scope ? REACH : LINE_REACH));
 	const char *newline;
 
-	/* The scope of the keyword before goes far enough. */
+	/* The scope of the previous keyword reaches far enough. */
 	if (c->find && at + REACH / 2 < s->scope_end[i])
 		return false;
 	if (c->scope) {
@@ -477,7 +480,7 @@ static bool try_context(struct ofs_redact_scan *s, size_t i, size_t at, struct o
 	return find_in_scope(s, i, at, ret);
 }
 
-/* Keeps the secret that starts first; the one of no length is none. */
+/* Keeps the secret that starts first. A length of 0 means that there is none yet. */
 static void keep_first(struct ofs_secret *ret, const struct ofs_secret *found)
 {
 	if (!ret->len || found->start < ret->start)

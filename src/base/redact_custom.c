@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The user's own rules: patterns of PCRE2, with what gitleaks has beside them. */
+/* The user's own rules: PCRE2 patterns with the same conditions as in gitleaks. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <math.h>
 #include <pcre2.h>
@@ -14,17 +14,17 @@
 
 #define KIND_MAX 36
 
-/* A rule with keywords is tried so far around each, and to the end of the line. */
+/* A rule with keywords is tried this far around each, and to the end of the line. */
 #define KEYWORD_BEFORE ((size_t)1 << 10)
 #define KEYWORD_AFTER ((size_t)4 << 10)
 #define LINE_REST ((size_t)1 << 10)
 
-/* Of one search for a match, in PCRE2's units: a pattern that needs more finds nothing. */
+/* Limit of one match in PCRE2's units; a pattern that needs more finds nothing. */
 #define MATCH_LIMIT 200000
 
 struct custom {
 	char kind[KIND_MAX + 1];
-	atomic_bool is_ready; /* the code is translated, as far as it can be */
+	atomic_bool is_ready; /* JIT compilation has been tried */
 	pcre2_code *code;
 	unsigned int group;
 	double entropy;
@@ -37,7 +37,7 @@ struct custom {
 struct keyword {
 	char *text; /* in lower case */
 	size_t rule;
-	size_t next; /* of those that start alike; 0: none, else one too many */
+	size_t next; /* next keyword with the same first two bytes, counted from 1; 0 if none */
 };
 
 /* Set at start, before any thread exists. */
@@ -45,7 +45,7 @@ static struct custom *customs;
 static size_t n_customs, cap_customs;
 static struct keyword *keywords;
 static size_t n_keywords, cap_keywords;
-static size_t first_keyword[256][256]; /* by the first two bytes, as next */
+static size_t first_keyword[256][256]; /* by the first two bytes; numbered as `next` */
 
 /* ---- adding */
 
@@ -113,7 +113,7 @@ int ofs_redact_add_rule(const struct ofs_redact_custom *rule, struct ofs_error *
 	for (; c.n_allowed < rule->allowed.n; c.n_allowed++) {
 		c.allowed[c.n_allowed] = compile(rule->id, rule->allowed.at[c.n_allowed], err);
 		if (!c.allowed[c.n_allowed])
-			return -EINVAL; /* the program ends */
+			return -EINVAL; /* leaks, but the program ends */
 	}
 	for (size_t i = 0; i < rule->stopwords.n; i++)
 		ofs_redact_words_add(&c.stopwords, rule->stopwords.at[i]);
@@ -128,7 +128,7 @@ int ofs_redact_add_rule(const struct ofs_redact_custom *rule, struct ofs_error *
 
 /* ---- finding */
 
-/* Bits per byte. */
+/* Returns the entropy in bits per byte. */
 static double entropy_of(const char *text, size_t len)
 {
 	size_t count[256] = { 0 };
@@ -152,7 +152,7 @@ static bool has_word(const char *text, size_t len, const char *word)
 	return false;
 }
 
-/* Nothing of a mark is a secret. */
+/* True if [start, end) overlaps a mark, which never contains a secret. */
 static bool touches_mark(const char *text, size_t len, size_t start, size_t end)
 {
 	size_t from =
@@ -183,7 +183,7 @@ static bool is_allowed(const struct custom *c, const char *text, size_t len,
 	return found;
 }
 
-/* The group that is the secret. */
+/* Sets [*start, *end) to the group that is the secret. */
 static void find_group(const struct custom *c, const PCRE2_SIZE *at, int n, size_t *start,
 		       size_t *end)
 {
@@ -198,7 +198,7 @@ static void find_group(const struct custom *c, const PCRE2_SIZE *at, int n, size
 	*end = at[2 * group + 1];
 }
 
-/* Translating takes a hundred times as long as compiling, and most rules are never tried. */
+/* JIT compilation takes a hundred times as long as compilation, and most rules are never tried. */
 static void make_ready(struct custom *c)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -216,11 +216,11 @@ struct find {
 	const char *text;
 	size_t len;
 	pcre2_match_context *limits;
-	size_t *next; /* for each rule: up to where it has been tried */
+	size_t *next; /* for each rule, the end of the text in which it was tried */
 	struct redact_spans *found;
 };
 
-/* Tries a rule from `from` to `end`. */
+/* Tries a rule in [from, end). */
 static void find_within(struct find *f, struct custom *c, size_t from, size_t end)
 {
 	pcre2_match_data *data = pcre2_match_data_create_from_pattern(c->code, NULL);

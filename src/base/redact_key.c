@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Private keys in PEM, read line by line. A line ends with a newline, with one written as "\n" in a
- * string, or with a blank where a whole key stands on one line; before and after its base64 there
- * may be what a program or a diff puts around lines: quotes, a "+", a number.
+ * Finds private keys in PEM, line by line. A line ends with a newline, with "\n" as written in a
+ * string, or, if the whole key is on one line, with a blank. Programs and diffs may surround the
+ * base64 of a line with quotes, a "+" or a number.
  */
 #include "base/redact_rules.h"
 #include "base/util.h"
@@ -10,13 +10,13 @@
 #define DASHES "-----"
 #define LABEL_MAX 48
 
-/* PEM has lines of 64 characters; OpenSSH's have 70, PGP's may have 60. */
+/* Shortest full line: PEM has 64 characters, OpenSSH 70, and PGP may have 60. */
 #define FULL_LINE 60
 
-/* With fewer characters of base64 it is only spoken of a key; unless the text ends there. */
+/* With less base64 the text only mentions a key, unless the text ends there. */
 #define BODY_MIN 16
 
-/* The longest "DEK-Info: ..." or "Comment: ..." */
+/* Longest header, such as "DEK-Info: ..." or "Comment: ..." */
 #define HEADER_MAX 256
 
 #define LINE_NUMBER_MAX 9
@@ -31,7 +31,7 @@ enum line_kind {
 
 struct key_line {
 	enum line_kind kind;
-	size_t start, end; /* of what it has for the key */
+	size_t start, end; /* the part that belongs to the key */
 	size_t next;
 };
 
@@ -43,8 +43,8 @@ static bool ends_with(const char *text, size_t start, size_t end, const char *wh
 }
 
 /*
- * The length of `what` LABEL "PRIVATE KEY" [" BLOCK"] "-----", which opens and closes a key; 0: it
- * is not there.
+ * Returns the length of `what` LABEL "PRIVATE KEY" [" BLOCK"] "-----", which starts or ends a key,
+ * or 0 if it is not there.
  */
 static size_t frame_len(const char *text, size_t len, size_t at, const char *what)
 {
@@ -63,7 +63,7 @@ static size_t frame_len(const char *text, size_t len, size_t at, const char *wha
 	return ends_with(text, start, end, "PRIVATE KEY") ? at : 0;
 }
 
-/* The length of the line break at `at`, or 0. */
+/* Returns the length of the line break at `at`, or 0. */
 static size_t break_len(const char *text, size_t len, size_t at)
 {
 	size_t end = at;
@@ -75,7 +75,7 @@ static size_t break_len(const char *text, size_t len, size_t at)
 	return end > at && end < len && (text[end] == 'n' || text[end] == 'r') ? end + 1 - at : 0;
 }
 
-/* After what is put before a line. */
+/* Skips what programs put before a line. */
 static size_t skip_lead(const char *text, size_t len, size_t at)
 {
 	size_t digits;
@@ -101,7 +101,9 @@ static bool is_header(const char *text, size_t len, size_t at)
 	return false;
 }
 
-/* Ends `line` at the break that follows line->end, if nothing but what ends a string is between. */
+/*
+ * Ends `line` at the line break after line->end, if only characters that end a string come between.
+ */
 static bool ends_line(const char *text, size_t len, struct key_line *line)
 {
 	size_t at = line->end, n;
@@ -150,9 +152,9 @@ static struct key_line read_line(const char *text, size_t len, size_t at)
 }
 
 struct key_body {
-	size_t end; /* after its last line */
-	size_t chars; /* of base64 */
-	bool is_cut; /* the text ended first */
+	size_t end; /* end of its last line */
+	size_t chars; /* characters of base64 */
+	bool is_cut; /* the text ends inside the key */
 };
 
 static struct key_body read_body(const char *text, size_t len, size_t at)
@@ -176,7 +178,7 @@ static struct key_body read_body(const char *text, size_t len, size_t at)
 	return body;
 }
 
-/* If this is no key after all, little was read ahead, and no other header was passed. */
+/* If this turns out not to be a key, little was read ahead and no other header was skipped. */
 bool redact_key(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
 	size_t n = frame_len(s->text, s->len, at, DASHES "BEGIN ");
@@ -191,7 +193,7 @@ bool redact_key(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 	return true;
 }
 
-/* The first line of the text may be the last part of one. */
+/* The first line of the text may be the end of a longer line. */
 bool redact_key_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
 	bool is_first = at == 0 && !break_len(s->text, s->len, 0);
@@ -200,7 +202,7 @@ bool redact_key_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 
 	if (start < s->no_key)
 		return false;
-	/* Most lines are too short, which is found sooner. */
+	/* Most lines are too short. Checking this first is faster. */
 	if (!is_first && (s->len - start < FULL_LINE || memchr(s->text + start, '\n', FULL_LINE)))
 		return false;
 	line = first = read_line(s->text, s->len, start);

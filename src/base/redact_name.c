@@ -63,13 +63,13 @@ static const struct redact_name names[] = {
 	{ "signature", "signature", REDACT_NAME_QUERY },
 };
 
-/* Words that follow in a name whose value is about the secret, not the secret. */
+/* Words after the name of a secret that describe the secret, so that the value is not secret. */
 static const char *const about[] = {
 	"hash", "sha", "md5",  "digest", "checksum", "fingerprint", "version", "type",
 	"url",	"uri", "path", "file",	 "name",     "count",	    "expir",   "ttl",
 };
 
-/* The end of `name` found at `at`, or 0. */
+/* Returns the end of `name` if it is at `at`, otherwise 0. */
 static size_t name_match(const char *text, size_t end, size_t at, const char *name)
 {
 	for (; *name; name++) {
@@ -83,7 +83,7 @@ static size_t name_match(const char *text, size_t end, size_t at, const char *na
 	return at;
 }
 
-/* "tokenizer" and "secretary" are other words, "tokens" and "tokenId" are not. */
+/* "tokenizer" and "secretary" are other words; "tokens" and "tokenId" are not. */
 static bool word_goes_on(const char *text, size_t at, size_t end)
 {
 	if (at < end && redact_fold(text[at]) == 's')
@@ -101,7 +101,7 @@ static bool is_about(const char *text, size_t at, size_t end)
 	return false;
 }
 
-/* In "FOO_KEY", "foo-key" and "fooKey" a word starts at "key", in "monkey" not. */
+/* A word starts at "key" in "FOO_KEY", "foo-key" and "fooKey", but not in "monkey". */
 static bool starts_word(const char *text, size_t start, size_t at)
 {
 	/* -Dname, -Pname */
@@ -111,7 +111,7 @@ static bool starts_word(const char *text, size_t start, size_t at)
 	       (redact_is(text[at], REDACT_UPPER) && redact_is(text[at - 1], REDACT_LOWER));
 }
 
-/* `name`, found from `at` to `after`, counts in the name from `start` to `end`. */
+/* True if `name`, found in [at, after), is significant in the name in [start, end). */
 static bool name_counts(const struct redact_name *name, const char *text, size_t start, size_t end,
 			size_t at, size_t after)
 {
@@ -136,12 +136,12 @@ static bool name_counts(const struct redact_name *name, const char *text, size_t
 	}
 }
 
-/* For each letter that a name in the table starts with, those that follow it in one: a bit each. */
+/* For each first letter of names in the table, a bit for each second letter. */
 static uint32_t seconds[26];
 
 #define LETTER_BIT(c) (UINT32_C(1) << (redact_fold(c) - 'a'))
 
-/* The names that start with a letter, in the order of the table; 0: no more, else one too many. */
+/* Lists of the names with the same first letter, in table order, counted from 1; 0 ends a list. */
 static uint8_t first_with[26], next_with[OFS_ARRAY_SIZE(names)];
 
 void redact_name_init(void)

@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and tokens that are known by their form, as those who hand them out have published it. */
+/* Finds keys and tokens by their form, as published by those who issue them. */
 #include <assert.h>
 
 #include "base/redact_rules.h"
 #include "base/util.h"
 
-/* The characters after a prefix. */
+/* The shape of the characters after a prefix. */
 enum shape {
-	ANY_CASE, /* capitals alone will do */
-	MIXED, /* digits, or both cases */
-	HEX, /* MIXED, and hexadecimal digits alone, whatever is between */
-	RANDOM, /* redact_is_random(): the prefix alone says little */
+	ANY_CASE, /* may be capitals only */
+	MIXED, /* has digits, or letters of both cases */
+	HEX, /* MIXED, with hexadecimal digits only, apart from separators */
+	RANDOM, /* redact_is_random(), as the prefix alone is not distinctive */
 	JWT, /* MIXED, in three parts */
 };
 
-/* A prefix, then `min` to `max` characters of `alphabet` and no more. */
+/* A prefix, then exactly `min` to `max` characters of `alphabet`. */
 struct token {
-	const char *prefixes; /* of PREFIX_MIN characters; one that begins another comes after it */
+	/* each of PREFIX_MIN characters or more; before its own prefixes */
+	const char *prefixes;
 	const char *kind;
 	unsigned int alphabet;
 	uint32_t min, max;
 	enum shape shape;
-	uint8_t shown; /* of the prefix: what is not part of the secret */
+	uint8_t shown; /* bytes of the prefix that are not part of the secret */
 
-	/* What precedes the prefix; part of the secret, unless some of the prefix is shown. */
+	/* Characters before the prefix. They are part of the secret if `shown` is 0. */
 	unsigned int before;
 	uint8_t before_min, before_max;
 
-	bool pair; /* AWS's secret key may follow on the line */
+	bool pair; /* an AWS secret key may follow on the line */
 };
 
 #define PREFIX_MIN 2
 
-/* How far from its number AWS's secret key is looked for. */
+/* How far after its ID an AWS secret key is searched for. */
 #define AWS_PAIR_MAX 80
 
-/* For forms whose length is not limited. */
+/* A form of unlimited length. */
 #define ANY UINT32_MAX
 
 #define UPPER_DIGIT (REDACT_UPPER | REDACT_DIGIT)
 #define LOWER_DIGIT (REDACT_LOWER | REDACT_DIGIT)
 #define CRYPT (REDACT_ALNUM | REDACT_DOT | REDACT_BASE64 | REDACT_DOLLAR)
 
-/* Head, claims and signature. */
+/* Checks for header, claims and signature. */
 static bool is_jwt(const char *text, size_t len)
 {
 	size_t head = redact_run(text, 0, len, REDACT_URLSAFE);
@@ -285,7 +286,7 @@ static const struct token tokens[] = {
 	  "LS0tLS1CRUdJTiBPUEVOU1NI LS0tLS1CRUdJTiBEU0EgUFJJ LS0tLS1CRUdJTiBFTkNSWVBURUQ "
 	  "LS0tLS1CRUdJTiBQR1AgUFJJ",
 	  REDACT_KEY_KIND, REDACT_ALNUM | REDACT_BASE64, 40, ANY, MIXED },
-	/* JSON of Cloudflare's tunnels, AWS's and Docker's registries, Elastic, Laravel. */
+	/* JSON of Cloudflare tunnels, the registries of AWS and Docker, Elastic, and Laravel. */
 	{ "eyJhIjoi eyJwYXlsb2FkIjoi eyJ2ZXIiOi eyJpdiI6 eyJhdXRocyI6", "credential",
 	  REDACT_ALNUM | REDACT_BASE64, 60, ANY, RANDOM },
 	{ "IGQV IGQW IGAA", "instagram-token", REDACT_URLSAFE, 100, 255, MIXED },
@@ -304,13 +305,13 @@ struct form {
 	const struct token *token;
 	const char *prefix;
 	uint8_t len;
-	uint16_t next; /* of its group */
+	uint16_t next; /* next form of the same group */
 };
 
 #define FORMS_MAX 512
 #define NO_FORM UINT16_MAX
 
-/* The forms of a group are tried one after another, so that a bit does for all of them. */
+/* The forms of a group are tried one after another, so one bit represents all of them. */
 static struct form forms[FORMS_MAX];
 static uint16_t first_in_group[REDACT_GROUPS];
 
@@ -377,13 +378,13 @@ static bool is_shaped(const struct token *t, const char *text, size_t len)
 	return !redact_is_placeholder(text, len);
 }
 
-/* Before the mark was put there the token was longer, and was judged by all of it. */
+/* True if a mark follows. Then the token was longer, and was judged as a whole. */
 static bool is_cut_short(const struct ofs_redact_scan *s, size_t end)
 {
 	return redact_has(s->text, s->len, end, REDACT_MARK, false);
 }
 
-/* The end of the secret key that a table has beside its number, which ends at `end`; or `end`. */
+/* Returns the end of the AWS secret key that follows an ID ending at `end`, or `end`. */
 static size_t pair_end(const struct ofs_redact_scan *s, size_t end)
 {
 	const unsigned int alphabet = REDACT_ALNUM | REDACT_BASE64;
@@ -404,7 +405,7 @@ static size_t pair_end(const struct ofs_redact_scan *s, size_t end)
 	return end;
 }
 
-/* Where what precedes the prefix at `at` starts; SIZE_MAX: something else precedes it. */
+/* Returns the start of what must precede the prefix at `at`, or SIZE_MAX if it is missing. */
 static size_t find_before(const struct ofs_redact_scan *s, const struct token *t, size_t at)
 {
 	size_t start = at;
@@ -420,7 +421,7 @@ static bool has_prefix(const struct ofs_redact_scan *s, const struct form *f, si
 	return at + f->len <= s->len && memcmp(s->text + at, f->prefix, f->len) == 0;
 }
 
-/* Where the same prefix starts another token in the run from `body` to `end`; or `end`. */
+/* Returns where the same prefix starts another token in the run [body, end), or `end`. */
 static size_t next_token(const struct ofs_redact_scan *s, const struct form *f, size_t body,
 			 size_t end)
 {
@@ -435,7 +436,8 @@ static size_t next_token(const struct ofs_redact_scan *s, const struct form *f, 
 }
 
 /*
- * A token does not start amid its own alphabet, so the runs that a rule reads ahead do not overlap.
+ * A token does not start inside a run of its alphabet, so the runs that a rule reads ahead do not
+ * overlap.
  */
 static bool find_token(const struct ofs_redact_scan *s, const struct form *f, size_t at,
 		       struct ofs_secret *ret)
@@ -460,7 +462,7 @@ static bool find_token(const struct ofs_redact_scan *s, const struct form *f, si
 	end = next_token(s, f, body, end);
 	if (end - body < t->min || end - body > t->max)
 		return false;
-	/* The longer part tells. */
+	/* The longer part decides. */
 	if (at - start > end - body ? !is_shaped(t, s->text + start, at - start)
 				    : !is_shaped(t, s->text + body, end - body))
 		return false;
@@ -480,7 +482,7 @@ bool redact_token(struct ofs_redact_scan *s, unsigned int group, size_t at, stru
 	return false;
 }
 
-/* Not drawn up by hand. */
+/* True unless the value is a pattern or a placeholder. */
 static bool is_varied(const char *text, size_t len)
 {
 	struct redact_look look;
@@ -490,8 +492,8 @@ static bool is_varied(const char *text, size_t len)
 }
 
 /*
- * Discord's bot token: the bot's number in base64 (a number's digits in base64 start as redact.c
- * says), the time, a signature.
+ * A Discord bot token: the ID of the bot in base64 (redact.c has its possible first bytes), the
+ * time, and a signature.
  */
 bool redact_discord(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {

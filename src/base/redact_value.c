@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells a secret from a name, a word or a stand-in, by counting alone. */
+/* Distinguishes secrets from names, words and placeholders by counting characters. */
 #include "base/redact_rules.h"
 #include "base/util.h"
 
@@ -40,13 +40,13 @@ __extension__ const uint16_t redact_classes[256] = {
 	[0x7f] = REDACT_STOP,
 };
 
-/* Enough to judge by. */
+/* Characters examined; enough for a decision. */
 #define SAMPLE 64
 
-/* Where a stand-in says that it is one. */
+/* Bytes in which a placeholder is recognised. */
 #define STAND_IN_WITHIN 128
 
-/* The character ESC, or what it is in the strings of JSON, C and shells. */
+/* True if ESC ends at `at`, as itself or as written in JSON, C or shells. */
 static bool ends_in_escape(const char *text, size_t floor, size_t at)
 {
 	static const char *const names[] = { "\033", "\\u001b", "\\x1b", "\\033", "\\e" };
@@ -60,11 +60,13 @@ static bool ends_in_escape(const char *text, size_t floor, size_t at)
 	return false;
 }
 
-/* "\n" and its like, "\u003d" and "\x3d", "%3d", the colours of a terminal. */
+/*
+ * True if an escape ends at `at`: "\n" and similar, "\u003d", "\x3d", "%3d", or a terminal colour.
+ */
 static bool escape_ends(const char *text, size_t floor, size_t at)
 {
 	static const struct {
-		unsigned int len; /* without the letters that start it */
+		unsigned int len; /* digits or letters after `start` */
 		const char *start;
 	} escapes[] = { { 0, "\\n" }, { 0, "\\r" }, { 0, "\\t" },
 			{ 4, "\\u" }, { 2, "\\x" }, { 2, "%" } };
@@ -91,8 +93,8 @@ bool redact_starts(const struct ofs_redact_scan *s, size_t at, unsigned int clas
 }
 
 /*
- * The 250 pairs of letters that make up 94 % of those in the words of programs and their documents:
- * bit n of a letter's number is set if the n-th letter often follows it.
+ * The 250 most common pairs of letters, 94% of those in words of programs and documentation. Bit n
+ * of an entry is set if the n-th letter often follows its letter.
  */
 static const uint32_t common_pairs[26] = {
 	0x13ebd6e, 0x0164911, 0x01e4d95, 0x0164919, 0x0eff97f, 0x0124931, 0x01669d1,
@@ -141,7 +143,7 @@ bool redact_is_random(const struct redact_look *look, size_t len)
 	if (look->digits > 1)
 		return look->changes * 5 >= look->sampled ||
 		       redact_is_odd(look, len >= REDACT_LONG);
-	/* "V1SecretEnvSource" */
+	/* Names such as "V1SecretEnvSource" are not random. */
 	return (look->digits || len >= REDACT_LONG) &&
 	       (look->changes * 4 >= look->sampled || redact_is_odd(look, false));
 }

@@ -7,7 +7,7 @@ void ofs_tally_finish(struct ofs_tally *t)
 	ofs_map_finish(&t->large);
 }
 
-/* The bytes of its group, as ofs_map keeps them: in place of a pointer. */
+/* The counts of its group, one a byte, which the map stores in place of a pointer. */
 static uintptr_t group_of(const struct ofs_tally *t, uint64_t number)
 {
 	return (uintptr_t)ofs_map_get(&t->small, number / OFS_TALLY_GROUP);

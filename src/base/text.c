@@ -8,10 +8,10 @@
 #include "base/clock.h"
 
 #define ESC OFS_TEXT_ESC
-#define ESCAPE_MAX 24 /* bytes of one that sets colours */
+#define ESCAPE_MAX 24 /* bytes of a sequence that sets colours */
 #define DEL 0x7f
 #define READABLE_MAX \
-	8192 /* bytes; an attribute holds 64 KiB, and JSON writes a byte as up to six */
+	8192 /* bytes; an attribute holds 64 KiB, and JSON may need six bytes for one */
 
 FILE *ofs_text_open(struct ofs_text_stream *s)
 {
@@ -59,7 +59,7 @@ void ofs_text_size(FILE *out, uint64_t bytes)
 		ofs_text_count(out, bytes, "byte");
 		return;
 	}
-	/* A number that would print as 1000.0 is one of the next unit. */
+	/* A value that would print as 1000.0 takes the next unit. */
 	for (; value >= 999.95 && units[i + 1]; i++)
 		value /= 1000;
 	fprintf(out, "%.1f %cB", value, units[i]);
@@ -96,7 +96,7 @@ void ofs_text_duration(int64_t ns, struct ofs_buf *out)
 		       units[i + 1].unit);
 }
 
-/* ---- words of a command line */
+/* ---- shell words */
 
 void ofs_text_shell_word(FILE *out, const char *word)
 {
@@ -130,7 +130,7 @@ char *ofs_text_command(const char *const argv[])
 	return ofs_text_close(&s);
 }
 
-/* ---- text of any origin */
+/* ---- untrusted text */
 
 uint64_t ofs_text_newlines(const void *text, size_t len)
 {
@@ -235,7 +235,7 @@ int ofs_text_escape(const void *at, size_t len)
 			return -1;
 		return p[i] >= 0x40 && p[i] <= 0x7e ? (int)i + 1 : 0;
 	}
-	/* OSC, DCS, SOS, PM, APC: a string that ends with ESC \, the first also with BEL */
+	/* OSC, DCS, SOS, PM and APC: a string that ends with ESC \, an OSC also with BEL */
 	if (p[1] == ']' || p[1] == 'P' || p[1] == 'X' || p[1] == '^' || p[1] == '_') {
 		for (i = 2; i < len; i++) {
 			if (p[i] == '\a' && p[1] == ']')
@@ -245,7 +245,8 @@ int ofs_text_escape(const void *at, size_t len)
 		}
 		return -1;
 	}
-	for (i = 1; i < len && p[i] >= 0x20 && p[i] <= 0x2f; i++) /* intermediates, a final byte */
+	/* intermediates, a final byte */
+	for (i = 1; i < len && p[i] >= 0x20 && p[i] <= 0x2f; i++)
 		;
 	if (i == len)
 		return -1;
@@ -297,7 +298,7 @@ bool ofs_text_deceives(uint32_t c)
 	       (c >= 0xe0000 && c < 0xe0080);
 }
 
-/* Shows the character of `n` bytes (0: invalid) at `p` in `ret`; returns its length. */
+/* Writes a visible form of the character of `n` bytes (0: invalid) to `ret`; returns its length. */
 static size_t text_symbol(const unsigned char *p, int n, char ret[16])
 {
 	if (n == 0 || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)) { /* invalid, or a C1 control */
@@ -368,8 +369,8 @@ char *ofs_text_shown(const char *text)
 #define WORD_MAX 31
 
 /*
- * How many letters must be changed, added or left out to make one word of the other; case makes no
- * difference. SIZE_MAX: `right` is longer than a word.
+ * Returns how many letters must be changed, added or removed to turn one word into the other,
+ * ignoring case; SIZE_MAX if `right` is too long.
  */
 static size_t word_distance(const char *written, const char *right)
 {
@@ -420,7 +421,7 @@ json_t *ofs_json_time(int64_t ns)
 	return json_stringn((const char *)text.data, text.len);
 }
 
-/* Where a character begins, at `at` or before it. */
+/* Returns the start of the character that contains the byte at `at`. */
 static size_t character_start(const char *text, size_t at)
 {
 	while (at && ((unsigned char)text[at] & 0xc0) == 0x80)

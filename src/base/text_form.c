@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 
-/* A field of a form. */
+/* A field of a form: the text between braces. */
 struct field {
 	const json_t *value; /* NULL: absent */
 	bool hidden; /* nothing is printed */
@@ -29,7 +29,7 @@ static bool is_absent(const json_t *value, bool positive)
 	       (positive && json_integer_value(value) == 0);
 }
 
-/* Reads the field at `p`, after the brace. */
+/* Parses the field at `p`, just after its brace. */
 static struct field read_field(const json_t *object, const char *p)
 {
 	bool positive = *p == '+';

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* A text for people that a form makes of a JSON object. */
+/* Fills in a form with members of a JSON object, to make text for people. */
 #pragma once
 
 #include <jansson.h>
 #include <stdio.h>
 
 /*
- * Prints `form` with the members of `object` in it, made harmless for a line:
+ * Prints `form` with its fields replaced by members of `object`. Strings are made harmless.
  *
  *   {path}        text, or a number as "4,200"
  *   {size:size}   "4.2 KB"
  *   {lines:line}  "1 line", "120 lines"
- *   {ref|-}       "-" if it is absent: missing, null, false or ""
- *   {?open}       nothing
- *   {+hurt:file}  absent, too, if it is 0; also {+hurt|...} and the like
+ *   {ref|-}       "-" if the member is absent: missing, null, false or ""
+ *   {?open}       nothing; for use in brackets
+ *   {+hurt:file}  0 counts as absent, too; also {+hurt|...} and so on
  *   {disk.free}   a member of a member
- *   [, at {time}] all of it, unless a member in it is absent
+ *   [, at {time}] nothing if a member in the brackets is absent
  */
 void ofs_text_form(FILE *out, const json_t *object, const char *form);
 
-/* A string, which need not be UTF-8 before it is written as JSON, or null. */
+/* Returns a JSON string, whose UTF-8 is not checked before it is written, or null for NULL. */
 static inline json_t *ofs_json_string(const char *text)
 {
 	return text ? json_string_nocheck(text) : json_null();

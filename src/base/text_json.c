@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON as text, with what deceives as \uXXXX. */
+/* Writes JSON as text, with deceptive characters as \uXXXX. */
 #include <jansson.h>
 
 #include "base/text.h"
@@ -8,7 +8,7 @@
 
 /* ---- strings */
 
-/* A whole character that is written as it is. */
+/* An ASCII character that needs no escape. */
 static bool is_plain(unsigned char c)
 {
 	return c >= ' ' && c < DEL && c != '"' && c != '\\';
@@ -27,7 +27,7 @@ static void append_escape(struct ofs_buf *out, uint32_t c)
 		ofs_buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 | (c & 0x3ff));
 }
 
-/* False: it is not UTF-8; such bytes are written as they are. */
+/* Returns false if the text is not UTF-8; invalid bytes are copied unchanged. */
 static bool append_string(const char *text, size_t len, struct ofs_buf *out)
 {
 	const unsigned char *p = (const unsigned char *)text, *end = p + len, *done = p;
@@ -109,8 +109,8 @@ static bool append_number(const json_t *json, struct ofs_buf *out)
 }
 
 /*
- * Writes the same as json_dumps() with JSON_COMPACT, several times as fast for long strings, which
- * jansson writes character by character. False: it has a string that is not UTF-8.
+ * Writes the same as json_dumps() with JSON_COMPACT. Much faster for long strings, which jansson
+ * writes one character at a time. Returns false if a string is not UTF-8.
  */
 static bool append_compact(const json_t *json, struct ofs_buf *out)
 {
@@ -138,7 +138,7 @@ static bool append_compact(const json_t *json, struct ofs_buf *out)
 	}
 }
 
-/* Appends a text of JSON, where what deceives can only be in a string. */
+/* Appends JSON text, in which only strings can contain deceptive characters. */
 static void append_text(const char *text, struct ofs_buf *out)
 {
 	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text), *done = p;

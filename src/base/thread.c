@@ -20,13 +20,13 @@ int ofs_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *arg), v
 	if (r != 0)
 		return -r;
 	pthread_setname_np(*ret, name);
-	/* Those of the first thread. */
+	/* The processors of the first thread. */
 	if (sched_getaffinity(getpid(), sizeof(processors), &processors) == 0)
 		pthread_setaffinity_np(*ret, sizeof(processors), &processors);
 	return 0;
 }
 
-/* To Linux the nice value is a thread's own, see setpriority(2). */
+/* On Linux each thread has its own nice value, see setpriority(2). */
 void ofs_thread_give_way(void)
 {
 	id_t self = (id_t)gettid();
@@ -78,7 +78,7 @@ void ofs_sigpipe_release(const struct ofs_sigpipe *s)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGPIPE);
-	/* The kernel sends it to the thread that writes, where it has been pending since. */
+	/* The kernel sends SIGPIPE to the thread that writes, where it is now pending. */
 	while (!s->pending && (sigtimedwait(&set, NULL, &now) >= 0 || errno == EINTR))
 		continue;
 	pthread_sigmask(SIG_SETMASK, &s->before, NULL);

@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tokenizers of the byte-pair kind first cut a text into pieces (a word with the space before it,
- * up to three digits, a run of punctuation, a run of white space), then each piece into tokens.
- * Here an automaton walks over the characters, knows what kind of piece it is in and how far, and
- * charges each character what it adds to the number of tokens on average: nothing where pieces of
- * this kind are mostly one token whatever their length, one where a new token is sure to start.
- * All costs are in tokens_cost.h; this file says only what they depend on.
+ * A byte-pair tokenizer first cuts a text into pieces (a word with the space before it, up to three
+ * digits, a run of punctuation, a run of white space), then each piece into tokens. The automaton
+ * here walks over the characters and tracks the kind of the current piece and the position in it.
+ * It charges each character the number of tokens that it adds on average: none where pieces of this
+ * kind are mostly one token of any length, one where a new token is sure to start. All costs are in
+ * tokens_cost.h; this file defines only what they depend on.
  */
 #include "base/tokens.h"
 
 /* clang-format off */
 /* Classes of characters; transitions between them have costs. */
 enum class {
-	CLASS_START, /* of the text: no character yet */
-	CLASS_WIDE, /* not ASCII, and no accented letter */
+	CLASS_START, /* start of the text, no character yet */
+	CLASS_WIDE, /* neither ASCII nor an accented letter */
 	CLASS_ACCENT,
-	CLASS_ACCENT_FAR, /* accented, of the Latin letters that take three bytes */
+	CLASS_ACCENT_FAR, /* an accented Latin letter of three bytes in UTF-8 */
 	CLASS_LOWER, CLASS_UPPER, CLASS_DIGIT, CLASS_SPACE, CLASS_TAB, CLASS_LINE,
-	CLASS_CONTROL, /* from here to CLASS_SIGN all are cut like punctuation */
+	CLASS_CONTROL, /* from here to CLASS_SIGN, cut like punctuation */
 	CLASS_QUOTE, CLASS_APOSTROPHE, CLASS_OPEN, CLASS_CLOSE, CLASS_ANGLE, CLASS_COMMA,
 	CLASS_COLON, CLASS_DOT, CLASS_SLASH, CLASS_DASH, CLASS_UNDERSCORE,
-	CLASS_RULE, /* what lines are drawn with */
+	CLASS_RULE, /* characters that lines are drawn with */
 	CLASS_SIGN,
 	CLASS_AGAIN, /* the same punctuation as before */
 	CLASS_UPPER_AGAIN, /* the same capital as before */
 	CLASSES,
 };
 
-/* Groups of characters; a change of group may end a piece. */
+/* Groups of characters. A piece may end where the group changes. */
 enum group {
 	GROUP_WIDE, GROUP_LOWER, GROUP_UPPER, GROUP_DIGIT, GROUP_SPACE, GROUP_LINE, GROUP_PUNCT,
 	GROUP_AGAIN, GROUPS,
 };
 
-/* Kinds of pieces. That of a word depends on what precedes it, which is often part of its token. */
+/* Kinds of pieces. That of a word depends on what precedes it, often in the same token. */
 enum piece {
 	PIECE_NONE, PIECE_WIDE,
 	PIECE_SPACED, /* a word after a space */
-	PIECE_BARE, /* after punctuation or at the start of a line */
-	PIECE_JOINED, /* after a lower-case letter: the later parts of camelCase */
-	PIECE_MIXED, /* after a digit, or a part that was joined too: names made by machines */
-	PIECE_SPACED_UPPER, /* the same, at their first letter, which is a capital */
+	PIECE_BARE, /* a word after punctuation or at the start of a line */
+	PIECE_JOINED, /* a word after a lower-case letter: a later part of camelCase */
+	PIECE_MIXED, /* a word after a digit or a joined word, as in generated names */
+	PIECE_SPACED_UPPER, /* from here to MIXED_UPPER: as above, but only a capital so far */
 	PIECE_BARE_UPPER, PIECE_JOINED_UPPER, PIECE_MIXED_UPPER, PIECE_CAPITALS, PIECE_DIGIT_1,
 	PIECE_DIGIT_2, PIECE_DIGIT_3, PIECE_SPACES, PIECE_LINES, PIECE_PUNCT, PIECES,
 };
 
-/* Costs that depend on the length of the piece so far. */
+/* Rows of costs, which depend on the length of the piece so far. */
 enum row {
 	ROW_NONE, ROW_SPACED, ROW_BARE, ROW_JOINED, ROW_MIXED, ROW_CAPITALS,
 	ROW_CAPITALS_LOWER, /* a small letter after several capitals */
@@ -55,12 +55,12 @@ enum row {
 };
 
 enum script {
-	SCRIPT_INVALID, /* bytes that are no UTF-8 */
-	SCRIPT_LATIN, /* never charged by script: its letters are CLASS_ACCENT */
+	SCRIPT_INVALID, /* bytes that are not UTF-8 */
+	SCRIPT_LATIN, /* never charged by script, since its letters are CLASS_ACCENT */
 	SCRIPT_LATIN_FAR, SCRIPT_GREEK, SCRIPT_CYRILLIC,
-	SCRIPT_CYRILLIC_FAR, /* letters that Russian does not have */
+	SCRIPT_CYRILLIC_FAR, /* letters not used in Russian */
 	SCRIPT_ARMENIAN, SCRIPT_HEBREW, SCRIPT_ARABIC, SCRIPT_DEVANAGARI, SCRIPT_BENGALI,
-	SCRIPT_INDIC, /* others of India's */
+	SCRIPT_INDIC, /* other scripts of India */
 	SCRIPT_GURMUKHI, SCRIPT_GUJARATI, SCRIPT_TAMIL, SCRIPT_TELUGU, SCRIPT_KANNADA,
 	SCRIPT_MALAYALAM, SCRIPT_THAI,
 	SCRIPT_SOUTHEAST, /* Lao, Burmese, Khmer */
@@ -69,13 +69,13 @@ enum script {
 };
 /* clang-format on */
 
-/* Characters of a piece that are told apart; the last stands for all that follow. */
+/* Positions in a piece that are distinguished; the last stands for all later ones. */
 #define FAR 16
 #define LETTERS 27 /* none, and a to z */
 
 #include "base/tokens_cost.h"
 
-/* The last of ASCII, and then what stands for other characters where one byte is kept of each. */
+/* One byte for each character: ASCII as it is, then a stand-in for each other kind. */
 enum {
 	ASCII_LAST = 0x7f,
 	LAST_WIDE,
@@ -86,7 +86,7 @@ enum {
 };
 
 struct byte {
-	uint8_t class[2]; /* the second: where it comes again */
+	uint8_t class[2]; /* the second if the character repeats */
 	uint8_t group[2];
 	uint8_t letter;
 };
@@ -131,30 +131,30 @@ static const struct byte bytes[KNOWN_BYTES] = {
 /* clang-format on */
 
 struct move {
-	uint8_t piece; /* the next one */
-	uint8_t row; /* what is charged for it */
-	uint8_t keeps; /* all bits set: still the same piece; none: a new one starts */
+	uint8_t piece; /* the next piece */
+	uint8_t row; /* its cost */
+	uint8_t keeps; /* all bits set if the piece continues, none if a new one starts */
 };
 
 /* clang-format off */
-/* The character starts the piece or continues it, at the cost of the row. */
+/* NEXT starts a new piece with the character, SAME continues the present one; `r` is the cost. */
 #define NEXT(p, r) { PIECE_##p, ROW_##r, 0 }
 #define SAME(p, r) { PIECE_##p, ROW_##r, 0xff }
 
-/* The ends of a word; letters that continue it are not among them. */
+/* Moves at the end of a word. Letters, which continue it, are not included. */
 #define WORD_ENDS \
 	[GROUP_WIDE] = NEXT(WIDE, NONE), [GROUP_DIGIT] = NEXT(DIGIT_1, NONE), \
 	[GROUP_SPACE] = NEXT(SPACES, NONE), [GROUP_LINE] = NEXT(LINES, NONE), \
 	[GROUP_PUNCT] = NEXT(PUNCT, NONE), [GROUP_AGAIN] = NEXT(PUNCT, NONE)
 
-/* A word in the place that `p` gives, and the piece that a capital in it starts. */
+/* Moves in a word of kind `p`; a capital starts a piece of kind `hump` at the cost of `row`. */
 #define WORD(p, hump, row) \
 	[PIECE_##p] = { [GROUP_LOWER] = SAME(p, p), [GROUP_UPPER] = NEXT(hump, row), WORD_ENDS }, \
 	[PIECE_##p##_UPPER] = { \
 		[GROUP_LOWER] = SAME(p, p), [GROUP_UPPER] = SAME(CAPITALS, CAPITALS), WORD_ENDS \
 	}
 
-/* Digits are cut every three. */
+/* A piece has up to three digits. */
 #define DIGITS_THEN(n, move) \
 	[PIECE_DIGIT_##n] = { \
 		[GROUP_DIGIT] = move, [GROUP_WIDE] = NEXT(WIDE, NONE), \
@@ -163,7 +163,7 @@ struct move {
 		[GROUP_PUNCT] = NEXT(PUNCT, NONE), [GROUP_AGAIN] = NEXT(PUNCT, NONE) \
 	}
 
-/* Nothing that the character could belong to. */
+/* Moves where no piece can continue. */
 #define NOTHING \
 	{ [GROUP_LOWER] = NEXT(BARE, NONE), [GROUP_UPPER] = NEXT(BARE_UPPER, NONE), WORD_ENDS }
 
@@ -202,7 +202,7 @@ static const struct move moves[PIECES][GROUPS] = {
 };
 /* clang-format on */
 
-/* The first code points of the scripts, in order. */
+/* The first code point of each range of a script, in order. */
 static const struct {
 	uint32_t first;
 	uint8_t script;
@@ -241,7 +241,7 @@ void ofs_tokens_init(struct ofs_tokens *t)
 	t->last = LAST_START;
 }
 
-/* One character, by the byte that it is or that stands for it. */
+/* Counts one character, given by its byte or stand-in. */
 static inline void step(struct ofs_tokens *t, uint8_t byte)
 {
 	const struct byte *now = &bytes[byte], *last = &bytes[t->last];
@@ -256,7 +256,7 @@ static inline void step(struct ofs_tokens *t, uint8_t byte)
 	t->last = byte;
 }
 
-/* One character that is not ASCII, or a sequence of bytes that is none. */
+/* Counts one character outside ASCII, or an invalid sequence of bytes. */
 static void step_wide(struct ofs_tokens *t, uint8_t script)
 {
 	if (script == SCRIPT_LATIN || script == SCRIPT_LATIN_FAR) {
@@ -274,7 +274,7 @@ static void step_wide(struct ofs_tokens *t, uint8_t script)
 	t->last = LAST_WIDE;
 }
 
-/* The first byte of a character that is not ASCII. */
+/* Starts a character outside ASCII with its first byte. */
 static void begin_wide(struct ofs_tokens *t, uint8_t byte)
 {
 	t->low = 0x80;
@@ -297,7 +297,7 @@ static void begin_wide(struct ofs_tokens *t, uint8_t byte)
 	}
 }
 
-/* A byte while a character lacks some; whether it belongs to that. */
+/* Takes a further byte of an unfinished character; false if the byte does not belong to it. */
 static bool continue_wide(struct ofs_tokens *t, uint8_t byte)
 {
 	if (byte < t->low || byte > t->high) {
@@ -313,10 +313,10 @@ static bool continue_wide(struct ofs_tokens *t, uint8_t byte)
 	return true;
 }
 
-/* Characters that are ASCII, up to the first that is not; returns where that is. */
+/* Counts ASCII characters and returns the address of the first byte outside ASCII, or `end`. */
 static const uint8_t *step_ascii(struct ofs_tokens *t, const uint8_t *p, const uint8_t *end)
 {
-	struct ofs_tokens now = *t; /* in registers: nothing else sees it */
+	struct ofs_tokens now = *t; /* a copy that can live in registers */
 
 	for (; p < end && *p <= ASCII_LAST; p++)
 		step(&now, *p);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cost of each character of a text, for tokens.c alone. One that is ASCII, or an accented
- * letter, costs the sum of class_cost, row_cost and letter_cost; any other one script_cost, and the
- * first of a run wide_after_cost as well.
+ * Costs of characters, for tokens.c alone. An ASCII character or an accented letter costs the sum
+ * of class_cost, row_cost and letter_cost. Any other character costs script_cost, and the first of
+ * a run wide_after_cost as well.
  *
- * The numbers were fitted, by least squares of the relative errors and none of them negative, to
- * what o200k_base (byte pairs, a vocabulary of 200,000) makes of source code, JSON, logs, dumps,
- * traces of agents and prose in 57 languages. What the samples do not tell follows from the rules
- * by which that tokenizer cuts a text into pieces. docs/BENCHMARKS.md, "Tokens", has the errors
- * that are left.
+ * The numbers were fitted by non-negative least squares of the relative errors to the output of
+ * o200k_base (byte pairs, a vocabulary of 200,000) for source code, JSON, logs, dumps, traces of
+ * agents and prose in 57 languages. Where the samples were no guide, they follow from the rules by
+ * which that tokenizer cuts text into pieces. docs/BENCHMARKS.md, "Tokens", lists the remaining
+ * errors.
  */
 #pragma once
 
-#define COST_ONE 1000 /* a token; all costs are in thousandths */
+#define COST_ONE 1000 /* one token; costs are in thousandths */
 
 /* clang-format off */
 
-/* A character of one class after one of another: by the last class, then by the present one. */
+/* A character after another: by the class of the last one, then by its own. */
 static const uint16_t class_cost[CLASSES][CLASSES] = {
 	/*
 	 * By column: start, wide, accent, accent far, lower, upper, digit, space, tab, line,
@@ -73,7 +73,7 @@ static const uint16_t class_cost[CLASSES][CLASSES] = {
 	   184,  332,  654,  493,  598,  119,  629,  677,  414,  587,  582,  292,    0 },
 };
 
-/* How far the piece was before the character: the first column is for none of it. */
+/* By the position in the piece before the character; column 0 is the start of a piece. */
 static const uint16_t row_cost[ROWS][FAR] = {
 	[ROW_NONE] = {
 		   3,   53,   16,    0,    0,    0,    0,    0,   11,    0,    0,    0,    0,    0,    0,    0 },
@@ -116,8 +116,8 @@ static const uint16_t row_cost[ROWS][FAR] = {
 };
 
 /*
- * Two letters, capitals or not, one after the other: little where they are common in one token. By
- * the first (nothing, a to z), then by the second.
+ * Two consecutive letters of either case: cheap if they are common in one token. By the first
+ * (none, a to z), then by the second.
  */
 static const uint16_t letter_cost[LETTERS][LETTERS] = {
 	/* - */ {   0,   0,   0,   0,   0,   0, 120,   0,  55, 140, 268, 434,   0,   0,
@@ -176,7 +176,7 @@ static const uint16_t letter_cost[LETTERS][LETTERS] = {
 	          356, 363, 317, 215, 172, 388, 394,   0, 205,  92,  99, 301, 352 },
 };
 
-/* A character of a script, by how many of the same script stand before it. */
+/* A character of a script, by the number of characters of that script before it. */
 static const uint16_t script_cost[SCRIPTS][FAR] = {
 	[SCRIPT_INVALID] = {
 		 695,    0,    0,    0,  349,  676, 1326, 1477, 1491, 1498, 1498, 1498, 1500, 1500, 1500, 1500 },
@@ -242,7 +242,7 @@ static const uint16_t script_cost[SCRIPTS][FAR] = {
 		1794, 1790, 1598, 1377, 1387, 1410, 1400, 1400, 1400, 1400, 1400, 1400, 1400, 1400, 1400, 1400 },
 };
 
-/* The first character of a run of one script, by the class of the last character. */
+/* The first character of a run of a script, by the class of the character before. */
 static const uint16_t wide_after_cost[CLASSES] = {
 	[CLASS_START] = 242,
 	[CLASS_WIDE] = 146,

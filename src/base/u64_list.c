@@ -13,8 +13,8 @@ int ofs_u64_list_collect(void *list, uint64_t number)
 }
 
 /*
- * By the bits from `bit` down, in place: qsort() of the C library takes as much memory again. A list
- * that is in order already, as inodes mostly are, costs one look.
+ * Sorts in place by the bits from `bit` down: the C library's qsort() needs as much memory again. A
+ * sorted list, as lists of inodes mostly are, costs one pass.
  */
 static void u64_sort(uint64_t *at, size_t n, unsigned int bit)
 {

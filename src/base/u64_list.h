@@ -4,7 +4,7 @@
 
 #include "base/util.h"
 
-/* All zeros is an empty list. */
+/* Zero-initialised, the list is empty. */
 struct ofs_u64_list {
 	uint64_t *at;
 	size_t n;
@@ -13,14 +13,14 @@ struct ofs_u64_list {
 
 void ofs_u64_list_add(struct ofs_u64_list *l, uint64_t number);
 
-/* The same as a callback: `list` is a struct ofs_u64_list. Returns 0. */
+/* ofs_u64_list_add() as a callback: `list` is a struct ofs_u64_list. Returns 0. */
 int ofs_u64_list_collect(void *list, uint64_t number);
 
-/* Sorts the numbers and drops repetitions. */
+/* Sorts the numbers and removes duplicates. */
 void ofs_u64_list_sort_unique(struct ofs_u64_list *l);
 
-/* The first number above `number` in a sorted list; l->n when there is none. */
+/* Returns the index of the first number above `number` in a sorted list, or l->n. */
 size_t ofs_u64_list_seek(const struct ofs_u64_list *l, uint64_t number);
 
-/* Frees the list and leaves it empty; fit for OFS_CLEANUP. */
+/* Frees the list and leaves it empty. Usable with OFS_CLEANUP. */
 void ofs_u64_list_finish(struct ofs_u64_list *l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small things that every layer uses: allocation, cleanup attributes, little-endian access; and the
- * headers of the C library that nearly every file needs. Nearly every header brings it, and who
+ * Basics that every layer uses: allocation, cleanup attributes and little-endian access, with the
+ * headers of the C library that nearly every file needs. Most headers include this one; a file that
  * includes such a header does not repeat it.
  */
 #pragma once
@@ -44,7 +44,7 @@ static inline void ofs_cleanup_close(int *fd)
 #define OFS_FREE OFS_CLEANUP(ofs_cleanup_free)
 #define OFS_CLOSE OFS_CLEANUP(ofs_cleanup_close)
 
-/* Hands over what a cleanup variable, a pointer or a struct, owns and leaves it empty: all zero. */
+/* Transfers what a cleanup variable (a pointer or a struct) owns and zeroes the variable. */
 #define ofs_steal(v)                         \
 	__extension__({                      \
 		__typeof__(v) stolen_ = (v); \
@@ -60,7 +60,7 @@ static inline int ofs_steal_fd(int *fd)
 	return stolen;
 }
 
-/* How many of `n` sorted elements come first: those for which `is_before`, said of `i`, holds. */
+/* Returns how many of `n` sorted elements come first: those with `is_before` true for index `i`. */
 #define OFS_BISECT(i, n, is_before)                           \
 	__extension__({                                       \
 		size_t low_ = 0, high_ = (n);                 \
@@ -79,7 +79,7 @@ static inline uint64_t ofs_align_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* Little-endian numbers on disk, at any alignment. */
+/* Access to little-endian numbers on disk, at any alignment. */
 static inline void ofs_put_le16(void *p, uint16_t v)
 {
 	v = htole16(v);

@@ -7,17 +7,17 @@
 #include "base/fold.h"
 #include "base/text.h"
 
-#define STEM_MIN 3 /* letters */
+#define STEM_MIN 3 /* letters; shorter words are kept whole */
 #define STEM_MAX 24
-#define KNOWN 2048 /* stems that are kept */
-#define PARTS_MAX 12 /* a name of more is random text */
-#define PART_MIN 2 /* letters of a part that is a word */
+#define KNOWN 2048 /* entries in the cache of stems */
+#define PARTS_MAX 12 /* a name with more parts is random text */
+#define PART_MIN 2 /* letters; a shorter part is not a word */
 
-/* The kind of a character. A word is a run of characters of one kind. */
+/* The kind of a character. A word is a run of characters of the same kind. */
 enum script {
-	SCRIPT_NONE, /* it parts words */
-	SCRIPT_LATIN, /* and digits */
-	SCRIPT_DENSE, /* has no blanks between words */
+	SCRIPT_NONE, /* separates words */
+	SCRIPT_LATIN, /* Latin letters, and digits */
+	SCRIPT_DENSE, /* no blanks between words */
 	SCRIPT_OTHER
 };
 
@@ -68,7 +68,7 @@ static bool is_english(const char *text, size_t len)
 	return len >= STEM_MIN && len < STEM_MAX;
 }
 
-/* The stem of a folded word: text and length in place of those of the word. */
+/* Replaces a folded word (text and length) by its stem, which is valid until the next call. */
 static void stem(struct ofs_words *w, const char **text, size_t *len)
 {
 	struct known *k;
@@ -157,7 +157,7 @@ static void tell_stem(const struct run *r, const char *text, size_t len, size_t 
 	tell(r, text, len, at, end, kind);
 }
 
-/* Where the parts of a name start: in its folded text, without '_', and in the text. */
+/* The parts of a name: their offsets in its folded text, which has no '_', and in the text. */
 struct parts {
 	char folded[OFS_WORD_MAX + 4];
 	size_t len;
@@ -165,15 +165,17 @@ struct parts {
 	size_t n; /* PARTS_MAX + 1: too many */
 };
 
-/* The part that has the byte before `i` ends there. */
+/* True if a part ends before `i`. */
 static bool ends(const struct run *r, size_t i)
 {
-	return i >= r->end || r->text[i] == '_' || ofs_fold_is_capital((unsigned char)r->text[i]);
+	uint32_t c = '_';
+
+	if (i < r->end)
+		ofs_fold_decode(r->text + i, r->end - i, &c);
+	return c == '_' || ofs_fold_is_capital(c);
 }
 
-/*
- * A part begins at text[i], after a capital or not: getUser|Id, HTTP|Server, get_|user, user|IDs.
- */
+/* True if a part begins at text[i]: getUser|Id, HTTP|Server, get_|user, user|IDs. */
 static bool begins(const struct run *r, size_t i, uint32_t c, bool after_capital)
 {
 	uint32_t next = '_';
@@ -218,7 +220,7 @@ static void part(const struct run *r, struct parts *p)
 	}
 }
 
-/* Parts of one letter or so are no words: Xk3_9aQ. */
+/* Parts of about one letter are not words: Xk3_9aQ. */
 static bool is_readable(const struct parts *p)
 {
 	return p->n <= PARTS_MAX && p->len >= 2 * p->n;
@@ -244,7 +246,7 @@ static void take_latin(const struct run *r)
 	}
 }
 
-/* Each `n` characters that follow each other; with `last`, the last one alone, too. */
+/* Reports each `n` consecutive characters and, with `last`, the last character alone. */
 static void take_grams(const struct run *r, size_t n, bool last)
 {
 	char folded[4 * 4];
@@ -326,7 +328,7 @@ void ofs_words_each(struct ofs_words *w, const char *text, size_t len, ofs_word_
 		n = c == OFS_TEXT_ESC ? escape_len(text + i, len - i)
 		    : c < 0x80	      ? 1
 				      : ofs_fold_decode(text + i, len - i, &c);
-		/* A diacritic of its own belongs to what is before it. */
+		/* A combining diacritic belongs to the character before it. */
 		next = ofs_fold_is_diacritic(c) ? script : script_of(c);
 		if (next == script)
 			continue;

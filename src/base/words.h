@@ -1,49 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The words of a text, as a search compares them: without case and diacritics, English ones by
- * their stem (Snowball's "english").
+ * Splits text into words for searching: without case and diacritics, English words reduced to their
+ * stem (Snowball's "english").
  *
- * - A name of several parts (getUserId, get_user_id) is first one word, "getuserid", and then its
- *   parts. Both spellings give the same.
- * - Of scripts that put no blanks between words (Chinese, Japanese, Thai ...) and of Korean, each
- *   two characters that follow each other are a word, and so is the last one alone.
- * - Words of the other scripts are also each three characters of them that follow each other.
+ * - A name of several parts (getUserId, get_user_id) is one word, "getuserid", followed by its
+ *   parts. Both spellings give the same words.
+ * - In Korean and in scripts without blanks between words (Chinese, Japanese, Thai ...), each two
+ *   consecutive characters are a word, and so is the last character alone.
+ * - In any other script except Latin, each three consecutive characters of a word are also a word.
  *
- * Escape sequences of a terminal (ESC [31m) are not part of a word.
+ * Terminal escape sequences (ESC [31m) are not part of any word.
  */
 #pragma once
 
 #include "base/util.h"
 
-#define OFS_WORD_MAX 64 /* bytes; what is longer is cut */
+#define OFS_WORD_MAX 64 /* bytes; longer words are cut */
 
 enum ofs_word_kind {
 	OFS_WORD_PLAIN,
-	OFS_WORD_NAME, /* all of a name of several parts, */
-	OFS_WORD_PART, /* one of them */
-	OFS_WORD_GRAM /* some characters of a word */
+	OFS_WORD_NAME, /* a whole name of several parts */
+	OFS_WORD_PART, /* one part of a name */
+	OFS_WORD_GRAM /* consecutive characters of a word */
 };
 
 struct ofs_word {
-	const char *text; /* not terminated; valid during the call */
+	const char *text; /* not NUL-terminated; valid during the call */
 	size_t len;
-	size_t at, end; /* where it stands in the text */
+	size_t at, end; /* its byte range in the text */
 	enum ofs_word_kind kind;
 };
 
-/* The stemmer, and what it has been asked before. Of one thread at a time. */
+/* A stemmer and its cache of stems. For one thread at a time. */
 struct ofs_words;
 
 struct ofs_words *ofs_words_create(void);
-void ofs_words_destroy(struct ofs_words *w); /* NULL is allowed */
+void ofs_words_destroy(struct ofs_words *w); /* accepts NULL */
 
 typedef void (*ofs_word_fn)(void *arg, const struct ofs_word *word);
 
-/* Calls `fn` for each word, in the order in which they begin. Invalid UTF-8 parts words. */
+/* Calls `fn` for each word, in order of their starts. Invalid UTF-8 separates words. */
 void ofs_words_each(struct ofs_words *w, const char *text, size_t len, ofs_word_fn fn, void *arg);
 
-/* The character is of a script that puts no blanks between words, or of Korean. */
+/* True for a character of Korean or of a script without blanks between words. */
 bool ofs_words_is_dense(uint32_t c);
 
-/* The word is so frequent in English that it tells little. It has neither case nor stem. */
+/* True for an English word too frequent to be significant. `word` is folded, but not stemmed. */
 bool ofs_words_is_common(const char *word, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/xattr.h"
 
-#define HEAD 5u /* the two lengths */
+#define HEAD 5u /* bytes of the two lengths */
 
 bool ofs_xattr_next(const struct ofs_buf *list, size_t *at, struct ofs_xattr *ret)
 {
@@ -17,7 +17,7 @@ bool ofs_xattr_next(const struct ofs_buf *list, size_t *at, struct ofs_xattr *re
 	return true;
 }
 
-/* As memcmp(), a prefix of a name before it. */
+/* Compares as memcmp() does; a prefix of a name sorts before it. */
 static int name_compare(const char *a, size_t alen, const char *b, size_t blen)
 {
 	int c = memcmp(a, b, OFS_MIN(alen, blen));
@@ -51,7 +51,10 @@ bool ofs_xattr_is_list(const void *data, size_t len)
 	return true;
 }
 
-/* The place of the attribute: [*ret_from, *ret_to); empty, where it would be, if there is none. */
+/*
+ * Sets [*ret_from, *ret_to) to the bytes of the attribute, or to an empty range at its place if
+ * there is none. Returns true, and sets *ret, if it exists.
+ */
 static bool xattr_place(const struct ofs_buf *list, const char *name, size_t *ret_from,
 			size_t *ret_to, struct ofs_xattr *ret)
 {
@@ -89,7 +92,7 @@ size_t ofs_xattr_room(const struct ofs_buf *list)
 	return sum;
 }
 
-/* Makes room for `len` bytes in the place of [from, to). */
+/* Replaces the bytes [from, to) by `len` uninitialised ones and returns their address. */
 static uint8_t *list_splice(struct ofs_buf *list, size_t from, size_t to, size_t len)
 {
 	size_t tail = list->len - to;

@@ -59,7 +59,7 @@ static void check_owner(struct store *s, uid_t uid)
 static bool check_directory(struct store *s)
 {
 	struct stat st;
-	int denied;
+	int denied, r;
 
 	if (stat(s->path, &st) < 0 && errno == ENOENT) {
 		if (s->mounted)
@@ -75,12 +75,13 @@ static bool check_directory(struct store *s)
 		return false;
 	}
 	s->dirfd = ofs_io_open(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY, 0);
-	if (s->dirfd < 0 || fstat(s->dirfd, &st) < 0) {
+	r = s->dirfd < 0 ? s->dirfd : fstat(s->dirfd, &st) < 0 ? -errno : 0;
+	if (r < 0) {
 		ofs_found(OFS_PROBLEM, "store",
 			  "%s cannot be opened: %s\n"
 			  "-> name a store of your own with --store, or give yourself rights to "
 			  "this one",
-			  s->path, strerror(-s->dirfd));
+			  s->path, strerror(-r));
 		return false;
 	}
 	denied = faccessat(s->dirfd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;

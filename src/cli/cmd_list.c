@@ -301,9 +301,13 @@ static void print_sums(void)
 
 static bool is_wanted(const struct work *w, const json_t *file)
 {
-	for (char **p = w->patterns; *p; p++)
-		if (fnmatch(*p, text_of(file, "path"), FNM_PATHNAME | FNM_LEADING_DIR) == 0)
+	for (char **p = w->patterns; *p; p++) {
+		/* A backslash escapes in patterns alone. */
+		int flags = FNM_PATHNAME | FNM_LEADING_DIR | (is_pattern(*p) ? 0 : FNM_NOESCAPE);
+
+		if (fnmatch(*p, text_of(file, "path"), flags) == 0)
 			return true;
+	}
 	return !w->matches;
 }
 

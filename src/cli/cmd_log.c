@@ -122,14 +122,16 @@ static int take_page(struct ofs_trail *s, uint64_t from, uint64_t to, struct pri
 	return r;
 }
 
-/* Takes all pages of [from, to). */
-static int take_range(struct ofs_trail *s, uint64_t from, uint64_t to, struct printer *p)
+/* Takes all pages of [*at, to), and advances *at with each. */
+static int take_range(struct ofs_trail *s, uint64_t *at, uint64_t to, struct printer *p)
 {
 	int r = 0;
 
-	for (uint64_t end; from < to && r == 0; from = end) {
-		end = OFS_MIN(to, from - from % PAGE + PAGE);
-		r = take_page(s, from, end, p);
+	while (*at < to && r == 0) {
+		uint64_t end = OFS_MIN(to, *at - *at % PAGE + PAGE);
+
+		r = take_page(s, *at, end, p);
+		*at = r == 0 ? end : *at;
 	}
 	return r;
 }
@@ -153,7 +155,7 @@ static int print_newest(struct ofs_trail *s, struct printer *p)
 	p->skip = p->matched > count ? p->matched - count : 0;
 	p->matched = 0;
 	if (r == 0)
-		r = take_range(s, from, s->end, p);
+		r = take_range(s, &from, s->end, p);
 	p->skip = 0;
 	return r;
 }
@@ -177,9 +179,8 @@ static void follow_from(uint64_t at, struct printer *p)
 
 		if (ofs_trail_open(&s, &ofs_command_target, &agent_dir, &ignored) < 0)
 			continue;
-		at = OFS_MAX(at, s.start);
-		if (at > s.end || take_range(&s, at, s.end, p) == 0)
-			at = s.end;
+		at = OFS_MIN(OFS_MAX(at, s.start), s.end);
+		take_range(&s, &at, s.end, p);
 	}
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "agent/mcp_entry.h"
@@ -11,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/settings_change.h"
+#include "io/process.h"
 #include "service/mcp/mcp_stdio.h"
 
 #define WORDS_MAX 16
@@ -110,12 +110,12 @@ static int serve(void)
 }
 
 /* Serves and ends the child. Standard files left open would keep its client waiting. */
-static _Noreturn void serve_in_child(int done)
+static _Noreturn void serve_in_child(pid_t parent, int done)
 {
-	char code;
+	char code = OFS_EXIT_FAILURE;
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	code = (char)(getppid() == 1 ? OFS_EXIT_FAILURE : serve());
+	if (ofs_process_end_with(parent, SIGTERM))
+		code = (char)serve();
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		close(fd);
 	if (write(done, &code, 1) < 0)
@@ -129,6 +129,7 @@ static _Noreturn void serve_in_child(int done)
  */
 static int serve_apart(void)
 {
+	pid_t parent = getpid();
 	int done[2], status;
 	char code;
 	ssize_t n;
@@ -140,7 +141,7 @@ static int serve_apart(void)
 	if (child < 0)
 		return ofs_report("cannot make a process: %s", strerror(errno));
 	if (!child)
-		serve_in_child(done[1]);
+		serve_in_child(parent, done[1]);
 	take_signals(pass_signal);
 	signal(SIGALRM, pass_signal);
 	close(done[1]);

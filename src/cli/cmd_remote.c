@@ -217,20 +217,23 @@ static int wait_pushed(struct remote *rm, uint64_t pushes)
 
 static int remote_push(struct remote *rm, int argc, char **argv)
 {
-	json_auto_t *json = NULL;
+	json_auto_t *before = NULL, *after = NULL;
 	struct ofs_error err;
 	int r, code;
 
 	if (open_mounted(rm, &err) < 0)
 		return ofs_report("%s", err.text);
-	r = ask(rm, &json);
+	r = ask(rm, &before);
 	if (r == 0)
 		r = ofs_backend_set_attribute(rm->access.backend, "", ATTRIBUTE, "push");
+	if (r == 0)
+		r = ask(rm, &after);
 	if (r == -ENODATA)
 		return no_remote(rm);
 	if (r < 0)
 		return ofs_report("cannot ask the tree: %s", ofs_backend_strerror(-r));
-	code = wait_pushed(rm, number(json, "pushes") + 1);
+	/* Those of others that were under way come first. An older daemon does not count them. */
+	code = wait_pushed(rm, OFS_MAX(number(before, "pushes") + 1, number(after, "pushes_due")));
 	if (code == OFS_EXIT_OK)
 		puts("The remote has everything.");
 	return code;

@@ -212,8 +212,11 @@ static int serve(struct serving *s, const sigset_t *ends)
 	(ofs_command_json ? tell_json : tell)(s);
 	fflush(stdout);
 	sigwait(ends, &number);
-	if (!ofs_server_destroy(server))
-		s->service = NULL; /* somebody still waits for the tree and uses it */
+	/* Somebody still waits for the tree, and uses these. */
+	if (!ofs_server_destroy(server)) {
+		s->service = NULL;
+		s->dir = s->store = s->agent = NULL;
+	}
 	return OFS_EXIT_OK;
 }
 

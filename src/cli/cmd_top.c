@@ -165,7 +165,7 @@ static void ask(struct watching *w)
 static void take_answer(struct watching *w)
 {
 	json_t *answer = NULL;
-	const char *text, *error;
+	const char *text, *error = ofs_guard_reason(-ECHILD);
 	int r = ofs_top_sampler_take(&w->sampler, &answer);
 
 	if (r == -EAGAIN)
@@ -173,20 +173,20 @@ static void take_answer(struct watching *w)
 	w->changed = true;
 	if (r < 0) {
 		ofs_top_sampler_stop(&w->sampler);
-		ofs_top_model_fail(&w->model, ofs_guard_reason(-ECHILD));
-		return;
+		ofs_top_model_fail(&w->model, error);
+	} else {
+		error = json_string_value(json_object_get(answer, "error"));
 	}
 	text = json_string_value(json_object_get(answer, "text"));
-	error = json_string_value(json_object_get(answer, "error"));
 	if (w->looking) {
 		ofs_top_view_show(&w->view, w->view.text_name ? w->view.text_name : "",
 				  text	  ? text
 				  : error ? error
 					  : "");
 		json_decref(answer);
-		return;
+	} else if (r == 0) {
+		ofs_top_model_take(&w->model, answer);
 	}
-	ofs_top_model_take(&w->model, answer);
 }
 
 static void take_key(struct watching *w, uint32_t key)

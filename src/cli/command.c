@@ -117,20 +117,24 @@ static const char *long_name(const void *arg, size_t n)
 }
 
 static int report_unknown(const struct ofs_command *self, const struct parser *p, int c,
-			  const char *word)
+			  char *const argv[])
 {
-	bool is_long = word[0] == '-' && word[1] == '-';
-	const char *nearest;
+	const char *word = argv[optind - 1], *nearest;
+	bool is_long = !optopt || optopt >= LONG_FIRST; /* 0: an unknown one */
 	char name[64];
 
-	/* A short option may stand inside a word. optopt is 0 for an unknown long one. */
+	/* getopt_long() is still in the word, unless the short option is its last byte. */
+	if (!is_long && argv[optind] && strchr(argv[optind], optopt))
+		word = argv[optind];
 	if (c == ':' && is_long)
 		return ofs_report_usage("option '%s' needs a value", word);
 	if (c == ':')
 		return ofs_report_usage("option '-%c' needs a value", optopt);
-	if (optopt > ' ' && optopt < 0x7f && !is_long)
+	if (optopt > ' ' && optopt < 0x7f)
 		return ofs_report_usage("unknown option '-%c'%s", optopt,
 					self->unknown ? self->unknown : "");
+	if (!is_long)
+		return ofs_report_usage("unknown option '%s'", word);
 	if (optopt)
 		return ofs_report_usage("option '%s' takes no value", word);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
@@ -224,7 +228,7 @@ int ofs_command_parse(const struct ofs_command *self, int *argc, char ***argv)
 		size_t i = c >= LONG_FIRST ? (size_t)(c - LONG_FIRST) : 0;
 
 		if (c == '?' || c == ':')
-			return report_unknown(self, &p, c, (*argv)[optind - 1]);
+			return report_unknown(self, &p, c, *argv);
 		while (c < LONG_FIRST && p.options[i]->letter != c)
 			i++;
 		code = take(self, p.options[i], optarg);

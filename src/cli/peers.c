@@ -126,10 +126,13 @@ int ofs_peers_up(const struct ofs_target *target)
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 	OFS_CLEANUP(peers_finish) struct peers p = { 0 };
 	struct ofs_error err;
-	int code = OFS_EXIT_OK;
+	int code = OFS_EXIT_OK, r;
 
-	if (peers_load(target->store, &p, &err) < 0 || ofs_mounts_read(NULL, &mounts) < 0)
-		return OFS_EXIT_FAILURE;
+	if (peers_load(target->store, &p, &err) < 0)
+		return ofs_report("%s", err.text);
+	r = ofs_mounts_read(NULL, &mounts);
+	if (r < 0)
+		return ofs_report("cannot read the list of mounts: %s", strerror(-r));
 	for (size_t i = 0; i < p.n; i++) {
 		int one = peer_up(target, &p.at[i], &mounts);
 

@@ -208,6 +208,8 @@ static pid_t start(const struct sandbox *b)
 	if (pipe2(answer, O_CLOEXEC) < 0)
 		return -errno;
 	pid = fork();
+	if (pid < 0)
+		pid = -errno;
 	if (pid == 0)
 		be_command(b, answer[1]);
 	close(answer[1]);

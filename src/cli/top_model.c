@@ -48,6 +48,7 @@ void ofs_top_model_finish(struct ofs_top_model *m)
 	json_decref(m->newest);
 	json_decref(m->tasks);
 	json_decref(m->agents);
+	json_decref(m->rows_of);
 	json_decref(m->tiers);
 	json_decref(m->log);
 	json_decref(m->told);
@@ -245,12 +246,12 @@ static json_t *name_rows(json_t *rows, const char *key, const json_t *before, do
 		json_object_set(was, json_string_value(json_object_get(row, "name")), row);
 	json_array_foreach(rows, i, row)
 	{
-		const char *name = json_string_value(json_object_get(row, key));
-		double n =
-			number(row, "offloaded") -
-			OFS_MAX(number(json_object_get(was, name ? name : ""), "offloaded"), 0.0);
+		const char *given = json_string_value(json_object_get(row, key));
+		const char *name = given && *given ? given : "-";
+		double n = number(row, "offloaded") -
+			   OFS_MAX(number(json_object_get(was, name), "offloaded"), 0.0);
 
-		json_object_set_new(row, "name", json_string(name && *name ? name : "-"));
+		json_object_set_new(row, "name", json_string(name));
 		json_object_set_new(row, "now",
 				    json_real(before && seconds > 0 && n > 0 ? n / seconds : 0));
 		json_array_append(list, row);
@@ -267,8 +268,11 @@ static void calm(json_t *rows)
 	json_array_foreach(rows, i, row) json_object_set_new(row, "now", json_real(0));
 }
 
+/* A sample lacks rows if they are unchanged, or if it is too soon to read them again. */
 static void take_rows(struct ofs_top_model *m, const json_t *sample)
 {
+	json_t *tokens = json_object_get(m->status, "tokens");
+	bool same = json_equal(tokens, m->rows_of);
 	double seconds = (double)(m->uptime - m->rows_at) / MS_PER_S;
 	struct {
 		const char *part, *key;
@@ -279,14 +283,20 @@ static void take_rows(struct ofs_top_model *m, const json_t *sample)
 		json_t *rows = json_object_get(sample, all[i].part), *list;
 
 		if (!rows) {
-			calm(*all[i].rows);
+			if (same)
+				calm(*all[i].rows);
 			continue;
 		}
+		same = true;
 		list = name_rows(rows, all[i].key, *all[i].rows, seconds);
 		json_decref(*all[i].rows);
 		*all[i].rows = list;
 	}
+	if (!same)
+		return;
 	m->rows_at = m->uptime;
+	json_decref(m->rows_of);
+	m->rows_of = json_incref(tokens);
 }
 
 static void take_tiers(struct ofs_top_model *m, const json_t *groups)

@@ -22,6 +22,7 @@ struct ofs_top_model {
 	json_t *log; /* lines of the log among the rows, the oldest first */
 	json_t *told; /* those of the newest sample */
 	int64_t rows_at; /* time of tasks and agents, in milliseconds of the daemon's clock */
+	json_t *rows_of; /* the status's "tokens" then */
 	int64_t uptime; /* of the newest status, in milliseconds */
 };
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -13,6 +12,7 @@
 #include "base/text_form.h"
 #include "client/savings.h"
 #include "client/trail.h"
+#include "io/process.h"
 
 #define STATUS_PATH ".offload/status.json"
 #define GROUPS_PATH ".offload/list/groups:yes"
@@ -317,7 +317,6 @@ static void become_child(const struct ofs_target_options *options, int fd, pid_t
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), kept = STDERR_FILENO + 1;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		dup2(null, i);
 	dup2(fd, kept);
@@ -325,7 +324,7 @@ static void become_child(const struct ofs_target_options *options, int fd, pid_t
 	close_range((unsigned int)kept + 1, ~0U, 0);
 	/* The terminal must stop and interrupt only the parent. */
 	setpgid(0, 0);
-	if (getppid() == parent)
+	if (ofs_process_end_with(parent, SIGKILL))
 		serve(options, kept);
 	_exit(EXIT_SUCCESS);
 }

@@ -20,14 +20,14 @@ void ofs_access_finish(struct ofs_access *a)
 	*a = (struct ofs_access){ 0 };
 }
 
-/* Opening may find that it has been mounted since. */
+/* Called again after opening, which may find that the tree has been mounted meanwhile. */
 static void access_name_mount(struct ofs_access *a)
 {
 	if (a->target.mounted && !a->mount)
 		a->mount = ofs_path_display(a->target.root);
 }
 
-/* Errors in the configuration are reported by the daemon, or by whoever opens the store. */
+/* Ignores errors in the configuration: the daemon or the opening of the store reports them. */
 static void access_take_config(const char *store)
 {
 	struct ofs_config *config = ofs_config_create();
@@ -91,7 +91,7 @@ int ofs_access_key(struct ofs_access *a, struct ofs_error *err, const char **ret
 		r = ofs_backend_attribute(a->backend, "", "key", &a->key);
 		if (r < 0)
 			return ofs_error_set(err, EPROTO, "cannot read the key of the store: %s",
-					     strerror(-r));
+					     ofs_backend_strerror(-r));
 	}
 	*ret = a->key;
 	return 0;

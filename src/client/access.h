@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tree that is found and opened when it is first needed, and how paths in it are written. */
+/* A tree that is found and opened on first use, and the conversion of paths to and from it. */
 #pragma once
 
 #include "client/backend.h"
@@ -7,49 +7,49 @@
 
 struct ofs_access {
 	struct ofs_target_options options; /* borrowed strings */
-	/* An operand in place of options, as of ofs_target_find_operand(); borrowed; NULL: none. */
+	/* Operand for ofs_target_find_operand(), used instead of `options`; borrowed, or NULL. */
 	const char *place;
-	bool read_only; /* an unmounted store is opened so */
+	bool read_only; /* open an unmounted store read-only */
 	bool found;
 	struct ofs_target target;
 	struct ofs_backend *backend; /* NULL: not opened yet */
-	/* The root of the tree as it may be written in the current directory; NULL: not mounted. */
+	/* The root of the tree, as displayed in the current directory; NULL: not mounted. */
 	char *mount;
-	char *key; /* NULL: not asked for yet */
+	char *key; /* NULL: not read yet */
 };
 
-/* Finds and opens nothing yet. */
+/* Initialises `a` without finding or opening anything. Borrows the strings of `options`. */
 void ofs_access_init(struct ofs_access *a, const struct ofs_target_options *options);
 void ofs_access_finish(struct ofs_access *a);
 
-/* The tree is one that was found before, which is copied. */
+/* Uses a tree that was found before. Copies `found`. */
 void ofs_access_take(struct ofs_access *a, const struct ofs_target *found);
 
-/* The tree is that of the agent with this directory; it must have been found and not be open. */
+/* Selects the tree of the agent with this directory. The tree must be found but not open. */
 void ofs_access_set_agent(struct ofs_access *a, const char *agent);
 
-/* Finds the tree, once: from then on `target` and `mount` are set. */
+/* On the first call, finds the tree and sets `target` and `mount`. 0 or -errno. */
 int ofs_access_find(struct ofs_access *a, struct ofs_error *err);
 
 /*
- * Opens the tree, once; `create` makes a missing store, else that is -ENOENT. From then on
- * `backend` can be used.
+ * On the first call, opens the tree and sets `backend`. A missing store is made if `create` is set;
+ * otherwise the result is -ENOENT. 0 or -errno.
  */
 int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err);
 
 /*
- * The key of the store, which tells pointers that were made with it from texts that imitate one;
- * borrowed. -ENOENT: there is no store.
+ * Opens the tree and sets *ret to the key of the store, borrowed. The key distinguishes genuine
+ * pointers from text that imitates one. -ENOENT: there is no store; or another -errno.
  */
 int ofs_access_key(struct ofs_access *a, struct ofs_error *err, const char **ret);
 
-/* Allocated: a path in the tree as it may be written in any directory; unmounted, in the tree. */
+/* Returns the absolute path of `path`, or a copy of it if the tree is not mounted. Allocated. */
 char *ofs_access_display(const struct ofs_access *a, const char *path);
 
 /*
- * The path in the tree, allocated, that `path` leads to: relative to the root of the tree, to the
- * current directory or to the root of the filesystem. -EINVAL: it lies outside. The tree must have
- * been found.
+ * Sets *ret to the path in the tree that `path` leads to, allocated. `path` is absolute, or
+ * relative to the current directory or to the root of the tree. The tree must have been found.
+ * -EINVAL: the path lies outside the tree.
  */
 int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,
 		      char **ret);

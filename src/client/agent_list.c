@@ -15,7 +15,7 @@ int ofs_agents_gather(struct ofs_backend *b, const char *dir, struct ofs_files *
 		OFS_FREE char *top = ofs_path_join(dir, ofs_agent_tops[i]);
 
 		r = ofs_files_gather(b, top, ret);
-		r = r == -ENOENT ? 0 : r; /* with its last file an agent that is done goes */
+		r = r == -ENOENT ? 0 : r; /* a finished agent is removed with its last file */
 	}
 	return r;
 }

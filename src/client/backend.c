@@ -7,9 +7,9 @@
 #include "io/path.h"
 
 #define BACKEND_DIR_MODE 0700
-#define BACKEND_OPEN_MODE (S_ISVTX | 0777) /* of one for all, like /tmp */
+#define BACKEND_OPEN_MODE (S_ISVTX | 0777) /* for all users, like /tmp */
 #define BACKEND_CHUNK ((size_t)16 << 10)
-#define ATTRIBUTE_USUAL 255 /* bytes; getting one that is longer takes a second call */
+#define ATTRIBUTE_USUAL 255 /* bytes; a longer attribute takes further calls */
 
 void ofs_backend_close(struct ofs_backend *b)
 {
@@ -19,7 +19,7 @@ void ofs_backend_close(struct ofs_backend *b)
 	b->ops->destroy(b);
 }
 
-/* A task is not made open: what others put into its history would be told as a part of it. */
+/* A task is never made open: files of other users would become part of its history. */
 static bool is_task(const char *path)
 {
 	return strncmp(path, "tasks/", strlen("tasks/")) == 0 &&
@@ -35,7 +35,7 @@ const char *ofs_backend_strerror(int code)
 		return "the tree was unmounted meanwhile";
 	case ENOTCONN:
 	case ECONNABORTED:
-	case ECANCELED: /* a request that was on its way over io_uring */
+	case ECANCELED: /* a request in flight over io_uring */
 		return "the mount has lost its daemon; 'offload up' mounts it again";
 	default:
 		return strerror(code);
@@ -44,17 +44,11 @@ const char *ofs_backend_strerror(int code)
 
 int ofs_backend_failed(struct ofs_error *err, int r, const char *what, const char *path)
 {
-	if (r == -ELOOP)
-		return ofs_error_set(err, ELOOP,
-				     "cannot %s '%s': a symbolic link stands in the way, and "
-				     "nothing is stored through one; remove it",
-				     what, path);
-	if (r == -ENOTCONN || r == -ECONNABORTED)
-		return ofs_error_set(err, -r,
-				     "cannot %s '%s': its daemon is gone; 'offload up' starts it "
-				     "again",
-				     what, path);
-	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
+	const char *why = r == -ELOOP ? "a symbolic link is in the way, and links are not "
+					"followed: remove it"
+				      : ofs_backend_strerror(-r);
+
+	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, path, why);
 }
 
 int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error *err)
@@ -63,7 +57,7 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error
 	struct stat st;
 	char *slash = part;
 	mode_t mode = BACKEND_DIR_MODE;
-	uid_t above = 0; /* the owner of the last directory that existed */
+	uid_t above = 0; /* owner of the last directory that existed already */
 
 	for (;;) {
 		int r = 0, found;
@@ -73,11 +67,11 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error
 			*slash = '\0';
 		if (is_task(part))
 			mode = BACKEND_DIR_MODE;
-		/* Looking first is cheap: the kernel knows the folder; mkdir asks the daemon. */
+		/* lstat first, which the kernel answers from its cache; mkdir asks the daemon. */
 		found = b->ops->lstat(b, part, &st);
 		if (found == -ENOENT) {
 			r = b->ops->mkdir(b, part, mode);
-			if (r == -EEXIST) /* made by another meanwhile */
+			if (r == -EEXIST) /* another process made it meanwhile */
 				found = b->ops->lstat(b, part, &st);
 		}
 		if (found == 0)
@@ -114,8 +108,8 @@ int ofs_backend_enter(struct ofs_backend *b, const char *agent, bool create, str
 
 	if (r == -ENOENT && !create)
 		return ofs_error_set(err, ENOENT,
-				     "there is no agent '%s' here; 'offload agent list' lists "
-				     "those there are, and what stores something makes one",
+				     "there is no agent '%s' here; 'offload agent list' shows the "
+				     "existing ones, and storing something makes a new one",
 				     name);
 	if (r == -ENOENT)
 		r = ofs_backend_mkdirs(b, agent, err);
@@ -138,7 +132,7 @@ int ofs_backend_attribute(struct ofs_backend *b, const char *path, const char *n
 	ssize_t n;
 
 	snprintf(attribute, sizeof(attribute), "user.offload.%s", name);
-	/* Most fit at once; one that does not may grow once more before it is read. */
+	/* Most values fit at once. A longer one may grow again between the two calls. */
 	while ((n = b->ops->getxattr(b, path, attribute, text, size)) == -ERANGE) {
 		n = b->ops->getxattr(b, path, attribute, NULL, 0);
 		if (n < 0)

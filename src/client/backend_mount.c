@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mounted tree, through system calls. Whoever writes into the tree can leave symbolic links in
- * it, so no path is followed out of the mount or through one.
+ * Access to a mounted tree through system calls. Anybody who writes to the tree can leave symbolic
+ * links in it, so no path is followed through a link or out of the mount.
  */
 #include "client/backend.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -31,14 +32,14 @@ static int root_dev(int root, dev_t *ret)
 {
 	struct statx st;
 
-	/* Answered by the kernel, without a request to the daemon. */
+	/* The kernel answers this without a request to the daemon. */
 	if (statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
 		return -errno;
 	*ret = makedev(st.stx_dev_major, st.stx_dev_minor);
 	return 0;
 }
 
-/* Nothing is kept open in between: that would keep the tree from being unmounted. */
+/* Opens the root each time: a descriptor kept between calls would prevent unmounting. */
 static int mount_open_beneath(struct ofs_backend *b, const char *path, int flags, mode_t mode)
 {
 	const struct backend_mount *m = (const struct backend_mount *)b;
@@ -57,13 +58,13 @@ static int mount_open_beneath(struct ofs_backend *b, const char *path, int flags
 	return agent < 0 ? agent : ofs_io_open_beneath(agent, path, flags, mode);
 }
 
-/* O_PATH asks the daemon for nothing but names that the kernel does not know. */
+/* Opens with O_PATH, which asks the daemon only for names that the kernel does not know. */
 static int mount_find(struct ofs_backend *b, const char *path, int flags)
 {
 	return mount_open_beneath(b, path, O_PATH | flags, 0);
 }
 
-/* The directory that holds `path`; `ret_name` points into `path`. */
+/* Opens the directory that holds `path`. *ret_name points into `path`. */
 static int mount_find_parent(struct ofs_backend *b, const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
@@ -99,7 +100,7 @@ static int mount_lstat(struct ofs_backend *b, const char *path, struct stat *ret
 	return mount_stat_flags(b, path, O_NOFOLLOW, ret);
 }
 
-/* Attributes of an O_PATH descriptor are reached by its name alone. */
+/* Names an O_PATH descriptor in /proc: its attributes can only be reached by name. */
 static void mount_name(int fd, char ret[32])
 {
 	snprintf(ret, 32, "/proc/self/fd/%d", fd);
@@ -141,9 +142,14 @@ static int mount_mkdir(struct ofs_backend *b, const char *path, mode_t mode)
 
 	if (parent < 0)
 		return parent;
-	/* To change the mode afterwards would lock others out for a moment. */
-	if (is_open)
+	/*
+	 * A chmod afterwards would lock others out for a moment. The mask becomes this thread's
+	 * own, so that other threads keep theirs.
+	 */
+	if (is_open) {
+		unshare(CLONE_FS);
 		mask = umask(0);
+	}
 	r = mkdirat(parent, name, mode) < 0 ? -errno : 0;
 	if (is_open)
 		umask(mask);
@@ -319,7 +325,7 @@ static int mount_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
 	return 0;
 }
 
-/* ---- calls that are given up in time */
+/* ---- calls with a time limit */
 
 #define TIMED(type, name, parameters, ...)        \
 	static type timed_##name parameters       \
@@ -349,12 +355,14 @@ TIMED(int, open, (struct ofs_backend *b, const char *path, ofs_handle *ret), pat
 TIMED(int, create, (struct ofs_backend *b, const char *path, mode_t mode, ofs_handle *ret),
       path, mode, ret)
 TIMED(ssize_t, read,
-      (struct ofs_backend *b, ofs_handle h, void *buf, size_t size, uint64_t off), h, buf, size, off)
+      (struct ofs_backend *b, ofs_handle h, void *buf, size_t size, uint64_t off),
+      h, buf, size, off)
 TIMED(int, write,
       (struct ofs_backend *b, ofs_handle h, const void *buf, size_t size, uint64_t off),
       h, buf, size, off)
 TIMED(int, edit, (struct ofs_backend *b, const char *path, ofs_handle *ret), path, ret)
-TIMED(int64_t, seek, (struct ofs_backend *b, ofs_handle h, uint64_t off, int whence), h, off, whence)
+TIMED(int64_t, seek, (struct ofs_backend *b, ofs_handle h, uint64_t off, int whence),
+      h, off, whence)
 TIMED(ssize_t, listxattr, (struct ofs_backend *b, const char *path, char *buf, size_t size),
       path, buf, size)
 TIMED(ssize_t, readlink, (struct ofs_backend *b, const char *path, char *buf, size_t size),
@@ -364,7 +372,8 @@ TIMED(int, link, (struct ofs_backend *b, const char *of, const char *path), of, 
 TIMED(int, stamp, (struct ofs_backend *b, const char *path, mode_t mode, int64_t mtime),
       path, mode, mtime)
 TIMED(int, rename,
-      (struct ofs_backend *b, const char *from, const char *to, unsigned int flags), from, to, flags)
+      (struct ofs_backend *b, const char *from, const char *to, unsigned int flags),
+      from, to, flags)
 TIMED(int, unlink, (struct ofs_backend *b, const char *path), path)
 TIMED(int, rmdir, (struct ofs_backend *b, const char *path), path)
 TIMED(int, lock, (struct ofs_backend *b, const char *path, ofs_handle *ret), path, ret)
@@ -413,7 +422,7 @@ int ofs_backend_open_mount(const char *point, bool shared, struct ofs_error *err
 	struct stat st;
 	dev_t dev;
 
-	/* Opening alone does not ask the daemon. */
+	/* Opening with O_PATH does not ask the daemon; fstat does. */
 	if (root < 0 || fstat(root, &st) < 0 || fstatfs(root, &fs) < 0 || root_dev(root, &dev) < 0)
 		return ofs_error_set(err, root < 0 ? -root : errno, "cannot use the mount '%s': %s",
 				     point, strerror(root < 0 ? -root : errno));

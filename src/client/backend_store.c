@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store that is not mounted, through the engine. */
+/* Access to an unmounted store through the engine. */
 #include "client/backend.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static const struct ofs_cred *store_cred(struct ofs_backend *b)
 	return &((struct backend_store *)b)->cred;
 }
 
-/* A node with a reference, which it gives back when it goes out of scope. */
+/* A node and a reference to it, which is dropped at the end of the scope. */
 struct held {
 	struct ofs_tree *tree;
 	ofs_node node;
@@ -40,7 +40,7 @@ static void held_drop(struct held *h)
 
 #define HELD OFS_CLEANUP(held_drop) struct held
 
-/* The node that `path` names. */
+/* Sets *ret to the node that `path` names. */
 static int store_walk(struct ofs_backend *b, const char *path, struct held *ret)
 {
 	OFS_FREE char *whole = b->agent ? ofs_path_join(b->agent, path) : NULL;
@@ -52,7 +52,7 @@ static int store_walk(struct ofs_backend *b, const char *path, struct held *ret)
 	return r;
 }
 
-/* The same for the directory that holds `path`; `ret_name` points into `path`. */
+/* Sets *ret to the directory that holds `path`. *ret_name points into `path`. */
 static int store_walk_parent(struct ofs_backend *b, const char *path, struct held *ret,
 			     const char **ret_name)
 {
@@ -70,7 +70,7 @@ static void store_destroy(struct ofs_backend *b)
 	free(b);
 }
 
-/* The engine follows no links. */
+/* Serves lstat, too, since the engine follows no links. */
 static int store_stat(struct ofs_backend *b, const char *path, struct stat *ret)
 {
 	HELD at = { 0 };
@@ -291,7 +291,7 @@ static int store_rmdir(struct ofs_backend *b, const char *path)
 	return r < 0 ? r : ofs_tree_rmdir(parent.tree, parent.node, name);
 }
 
-/* Who has the store open is alone with it. */
+/* Needs no lock: a store has only one owner at a time. */
 static int store_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
 {
 	(void)b;

@@ -14,7 +14,7 @@
 #define PREFIX "user.offload."
 #define EXPORT_BLOCK ((int64_t)256 << 10)
 #define EXPORT_PIECE ((size_t)256 << 10)
-/* What is not longer is read once; longer content is hashed first, unless its hash is known. */
+/* A longer file is read twice, first to hash it, unless its hash is known. */
 #define EXPORT_WHOLE ((uint64_t)4 << 20)
 #define EXPORT_NAMES ((size_t)64 << 10)
 
@@ -33,7 +33,7 @@ bool ofs_bundle_is_place(const char *path)
 		if (strncmp(path, tops[i], len) == 0 && (path[len] == '/' || !path[len]))
 			return true;
 	}
-	/* The directories in which agents have their trees. */
+	/* The directory of all agents, or that of one. */
 	return strcmp(path, "agents") == 0 ||
 	       (strncmp(path, "agents/", 7) == 0 && path[7] && !strchr(path + 7, '/'));
 }
@@ -43,9 +43,9 @@ struct exporting {
 	struct ofs_export *e;
 	struct ofs_error *err;
 	struct ofs_archive *archive;
-	struct ofs_files found; /* of any kind, by their paths */
+	struct ofs_files found; /* of any kind, sorted by path */
 	uint64_t total, done; /* bytes */
-	json_t *first_names; /* inode -> the path of a file of several names */
+	json_t *first_names; /* inode of a file with several names -> its first path */
 	char *piece;
 };
 
@@ -70,7 +70,7 @@ static int export_failed(struct exporting *x, int r, const char *path)
 	return ofs_backend_failed(x->err, r, "export", path);
 }
 
-/* ---- what there is */
+/* ---- gathering */
 
 static int gather(struct exporting *x, const char *path);
 
@@ -79,13 +79,15 @@ static int gather_dir(struct exporting *x, const char *path)
 	struct ofs_files inside = { 0 };
 	int r = ofs_files_list(x->b, path, &inside);
 
+	if (r < 0)
+		r = r == -ENOENT ? 0 : export_failed(x, r, path);
 	for (size_t i = 0; r == 0 && i < inside.count; i++)
 		r = gather(x, inside.list[i].path);
 	ofs_files_finish(&inside);
 	return r;
 }
 
-/* Adds what is at `path` and below it. What goes meanwhile is left out; so is what no tar holds. */
+/* Adds `path` and all below it. Skips special files, and files that vanish meanwhile. */
 static int gather(struct exporting *x, const char *path)
 {
 	struct stat st;
@@ -99,11 +101,10 @@ static int gather(struct exporting *x, const char *path)
 		return 0;
 	*ofs_append(x->found.list, x->found.count, x->found.cap) =
 		(struct ofs_file){ .path = ofs_strdup(path), .attr = st };
-	r = S_ISDIR(st.st_mode) ? gather_dir(x, path) : 0;
-	return r == -ENOENT ? 0 : r < 0 && !x->err->text[0] ? export_failed(x, r, path) : r;
+	return S_ISDIR(st.st_mode) ? gather_dir(x, path) : 0;
 }
 
-/* A file that was promoted out of the task: `name` is REF-NAME. */
+/* Adds a file that was promoted out of the task. `name` is REF-NAME. */
 static int add_promoted(void *arg, const char *name)
 {
 	struct exporting *x = arg;
@@ -148,7 +149,7 @@ static int gather_operand(struct exporting *x, const char *operand)
 	if (!ofs_bundle_is_place(operand))
 		return ofs_error_set(x->err, EINVAL,
 				     "cannot export '%s': only what is in cache, tasks, "
-				     "persistent, archive and agents is memory",
+				     "persistent, archive and agents can be exported",
 				     operand);
 	r = x->b->ops->lstat(x->b, operand, &st);
 	return r < 0 ? export_failed(x, r, operand) : gather(x, operand);
@@ -159,7 +160,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct ofs_file *)a)->path, ((const struct ofs_file *)b)->path);
 }
 
-/* Sorted, so that a directory comes before what is in it; each once. */
+/* Sorts the files, so that a directory comes before its contents, and drops duplicates. */
 static void put_in_order(struct exporting *x)
 {
 	struct ofs_files *f = &x->found;
@@ -190,7 +191,7 @@ static int gather_all(struct exporting *x)
 
 /* ---- attributes */
 
-/* The category that a file's place alone gives it; *ret_dir: borrowed from `path` or `origin`. */
+/* Sets *ret to the category that follows from a file's place, borrowed from `path` or `origin`. */
 static void category_of_place(const char *path, const char *origin, const char **ret,
 			      size_t *ret_len)
 {
@@ -223,7 +224,7 @@ static int add_attribute(struct exporting *x, const char *path, const char *name
 	return 0;
 }
 
-/* A label that only differs from what the place says is one. */
+/* Adds the category if it was set as a label, which is so if it differs from that of the place. */
 static int add_category(struct exporting *x, const char *path, struct ofs_buf *list)
 {
 	OFS_FREE char *category = NULL, *origin = NULL;
@@ -248,7 +249,9 @@ static int add_attributes(struct exporting *x, const struct ofs_file *f, struct 
 					    "title", "origin_task", "origin_category" };
 	OFS_FREE char *names = ofs_alloc(EXPORT_NAMES);
 	ssize_t n = x->b->ops->listxattr(x->b, f->path, names, EXPORT_NAMES);
-	bool working = !strstr(f->path, "persistent/") && !strstr(f->path, "archive/");
+	const char *place = f->path;
+	OFS_FREE char *agent = ofs_naming_agent_of(f->path, &place);
+	bool working = !ofs_path_below("persistent", place) && !ofs_path_below("archive", place);
 	int r = n < 0 ? (int)n : 0;
 
 	for (const char *p = names; r == 0 && p < names + n; p += strlen(p) + 1) {
@@ -256,7 +259,7 @@ static int add_attributes(struct exporting *x, const struct ofs_file *f, struct 
 
 		for (size_t i = 0; !wanted && i < OFS_ARRAY_SIZE(kept); i++)
 			wanted = strcmp(p + strlen(PREFIX), kept[i]) == 0;
-		/* What is kept never expires, whatever it says. */
+		/* Files in persistent/ and archive/ never expire, whatever their ttl says. */
 		if (strcmp(p, PREFIX "ttl") == 0 && !working)
 			wanted = false;
 		if (wanted)
@@ -273,8 +276,8 @@ static int64_t mtime_of(const struct stat *st)
 }
 
 /*
- * Reads `size` bytes of an open file; with `write` they go into the archive. Holes are not asked
- * for. -ESTALE: there are fewer.
+ * Hashes `size` bytes of an open file, and adds them to the archive if `write` is set. Takes holes
+ * as zeros without reading them. -ESTALE: the file is shorter; or another -errno.
  */
 static int pass(struct exporting *x, ofs_handle h, const struct ofs_stretch *data, size_t ndata,
 		uint64_t size, bool write, char ret_sha[65])
@@ -344,8 +347,9 @@ int ofs_bundle_hash(struct ofs_backend *b, const char *path, char ret[65])
 }
 
 /*
- * Where the file has data; none: all of it, or nobody knows. In whole blocks, as the tree tells it
- * of sealed files, so that an archive does not depend on what is sealed.
+ * Returns the stretches of a file that have data, allocated; none if it has no holes or they are
+ * unknown. Rounds to whole blocks, as the tree does for sealed files, so that the archive does not
+ * depend on what is sealed.
  */
 static struct ofs_stretch *map_data(struct exporting *x, ofs_handle h, uint64_t size, size_t *ret_n)
 {
@@ -358,7 +362,7 @@ static struct ofs_stretch *map_data(struct exporting *x, ofs_handle h, uint64_t 
 
 		if (from < 0 && from != -ENXIO)
 			break;
-		/* An empty one at the end: all before it is a hole. */
+		/* No data follows: an empty stretch at the end marks the hole before it. */
 		to = from < 0 ? (int64_t)size : x->b->ops->seek(x->b, h, (uint64_t)from, SEEK_HOLE);
 		from = from < 0 ? to : from - from % EXPORT_BLOCK;
 		if (to < from || (uint64_t)to > size)
@@ -384,7 +388,7 @@ static int put_short(struct exporting *x, struct ofs_member *m, ofs_handle h)
 	uint8_t sha[OFS_SHA256_SIZE];
 	char hex[65];
 	size_t len;
-	/* It may have grown since. */
+	/* The file may have grown since it was listed. */
 	int r = ofs_backend_read_all(x->b, h, 4 * EXPORT_WHOLE, &text, &len);
 
 	if (r < 0)
@@ -433,7 +437,7 @@ static int put_file(struct exporting *x, struct ofs_member *m)
 	r = m->size <= EXPORT_WHOLE ? put_short(x, m, h) : put_long(x, m, h);
 	x->b->ops->close(x->b, h);
 	x->e->files++;
-	return r == -ESTALE
+	return r == -ESTALE || r == -ENOENT
 		       ? ofs_error_set(x->err, ESTALE,
 				       "'%s' changed while it was exported: try again", m->path)
 		       : r;
@@ -452,21 +456,7 @@ static int put_link(struct exporting *x, struct ofs_member *m)
 	return ofs_archive_put(x->archive, m, NULL, 0, x->err);
 }
 
-/* The name under which a file of several is in the archive already; NULL: it was not. */
-static const char *first_name(struct exporting *x, const struct ofs_file *f)
-{
-	char key[32];
-	const char *first;
-
-	if (!S_ISREG(f->attr.st_mode) || f->attr.st_nlink < 2)
-		return NULL;
-	snprintf(key, sizeof(key), "%llu", (unsigned long long)f->attr.st_ino);
-	first = json_string_value(json_object_get(x->first_names, key));
-	if (!first)
-		json_object_set_new(x->first_names, key, json_string_nocheck(f->path));
-	return first;
-}
-
+/* Leaves a file out if it has vanished since it was listed. */
 static int put_member(struct exporting *x, const struct ofs_file *f)
 {
 	struct ofs_member m = { .path = f->path,
@@ -474,9 +464,13 @@ static int put_member(struct exporting *x, const struct ofs_file *f)
 				.mtime = mtime_of(&f->attr),
 				.size = (uint64_t)f->attr.st_size,
 				.xattrs = OFS_BUF_INIT };
+	bool linked = S_ISREG(f->attr.st_mode) && f->attr.st_nlink > 1;
 	int r = S_ISLNK(f->attr.st_mode) ? 0 : add_attributes(x, f, &m.xattrs);
+	char key[32];
 
-	m.target = first_name(x, f);
+	snprintf(key, sizeof(key), "%llu", (unsigned long long)f->attr.st_ino);
+	if (linked)
+		m.target = json_string_value(json_object_get(x->first_names, key));
 	if (r == 0 && m.target) {
 		m.kind = OFS_MEMBER_LINK;
 		m.xattrs.len = 0;
@@ -491,28 +485,32 @@ static int put_member(struct exporting *x, const struct ofs_file *f)
 		r = ofs_archive_put(x->archive, &m, NULL, 0, x->err);
 	} else if (r == 0) {
 		r = put_file(x, &m);
+		if (r == 0 && linked)
+			json_object_set_new(x->first_names, key, json_string_nocheck(f->path));
 	}
 	ofs_buf_finish(&m.xattrs);
-	/* Gone since it was listed: as if it had not been. */
+	if (r == -ENOENT && !x->err->text[0]) {
+		x->e->left_out++;
+		return 0;
+	}
 	return r < 0 && !x->err->text[0] ? export_failed(x, r, f->path) : r;
 }
 
 /* ---- the manifest */
 
-static int put_manifest(struct exporting *x)
+static int put_manifest(struct exporting *x, uint64_t members)
 {
 	struct ofs_member m = { .path = OFS_BUNDLE_MANIFEST, .mode = 0644, .xattrs = OFS_BUF_INIT };
 	json_t *what = json_array(), *json;
 	OFS_FREE char *text = NULL;
-	uint64_t files = 0;
 	int r;
 
+	x->total = 0;
 	for (size_t i = 0; i < x->found.count; i++) {
 		const struct stat *st = &x->found.list[i].attr;
 
-		files++;
 		x->total += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
-		/* The time of the newest file: that of the export would make each another. */
+		/* The time of the newest file: with the current time no two exports would match. */
 		if (S_ISREG(st->st_mode))
 			m.mtime = OFS_MAX(m.mtime, mtime_of(st));
 	}
@@ -521,7 +519,7 @@ static int put_manifest(struct exporting *x)
 	for (size_t i = 0; i < x->e->npaths; i++)
 		json_array_append_new(what, json_string(x->e->paths[i]));
 	json = json_pack("{s:i, s:s, s:o, s:I}", "offload_export", OFS_BUNDLE_FORMAT, "version",
-			 OFS_VERSION, "what", what, "members", (json_int_t)files);
+			 OFS_VERSION, "what", what, "members", (json_int_t)members);
 	text = json_dumps(json, JSON_INDENT(2));
 	json_decref(json);
 	m.size = strlen(text) + 1;
@@ -542,8 +540,10 @@ int ofs_export(struct ofs_backend *b, struct ofs_export *e, int fd, struct ofs_e
 	x.piece = ofs_alloc(EXPORT_PIECE);
 	r = gather_all(&x);
 	if (r == 0)
-		r = put_manifest(&x);
+		r = put_manifest(&x, x.found.count);
 	for (size_t i = 0; r == 0 && i < x.found.count; i++)
 		r = put_member(&x, &x.found.list[i]);
+	if (r == 0 && e->left_out)
+		r = put_manifest(&x, x.found.count - e->left_out);
 	return r < 0 ? r : ofs_archive_end(x.archive, err);
 }

@@ -11,7 +11,7 @@
 #include "codec/hash.h"
 #include "io/path.h"
 
-#define IMPORT_HELD_TRIES 200 /* of 10 ms, for the kernel to let go of a removed file */
+#define IMPORT_HELD_TRIES 200 /* 10 ms each, until the kernel forgets a removed file */
 
 static void importing_finish(struct ofs_importing *m)
 {
@@ -32,7 +32,7 @@ static void importing_finish(struct ofs_importing *m)
 
 /* ---- writing */
 
-/* Makes a directory and those above, and notes which were missing. */
+/* Makes a directory and the missing ones above it, which are added to `made`. */
 static int make_dirs(struct ofs_importing *m, const char *path)
 {
 	OFS_FREE char *part = ofs_strdup(path);
@@ -57,7 +57,7 @@ static int make_dirs(struct ofs_importing *m, const char *path)
 	return r;
 }
 
-/* Allocated: the directory in which the file is written before it goes to its place. */
+/* Returns the directory in which the file is staged, allocated. */
 static char *stage_dir(const struct ofs_planned *p, const struct ofs_member *member)
 {
 	const char *slash = strrchr(p->path, '/'), *rest = p->path;
@@ -84,7 +84,7 @@ static char *stage_dir(const struct ofs_planned *p, const struct ofs_member *mem
 	return agent ? ofs_path_join(agent, dir) : ofs_steal(dir);
 }
 
-/* Creates the file at p->stage, whose directory is `dir`. With its ref if it may have that. */
+/* Creates the file at p->stage in `dir`, with its former ref if that is free. 0 or -errno. */
 static int create_stage(struct ofs_importing *m, struct ofs_planned *p, const char *dir,
 			ofs_handle *ret)
 {
@@ -125,7 +125,7 @@ static int write_piece(void *arg, const void *data, size_t len, uint64_t off, bo
 		return r;
 	if (!hole)
 		return w->m->b->ops->write(w->m->b, w->h, data, len, off);
-	/* The end is written, so that the file is as long as it should be. */
+	/* The last byte of a hole at the end is written, which sets the size. */
 	return off + len == w->size ? w->m->b->ops->write(w->m->b, w->h, "", 1, w->size - 1) : 0;
 }
 
@@ -146,7 +146,7 @@ static int write_content(struct ofs_importing *m, const struct ofs_member *membe
 	return r;
 }
 
-/* Those that can be set; a value that means nothing is an error, as for setxattr(2). */
+/* Sets the attributes that users can set. An invalid value is an error, as for setxattr(2). */
 static int set_attributes(struct ofs_importing *m, const struct ofs_member *member,
 			  const char *path)
 {
@@ -171,7 +171,7 @@ static int set_attributes(struct ofs_importing *m, const struct ofs_member *memb
 			return ofs_error_set(m->err, -r,
 					     "nothing was imported: '%s' has an attribute %s that "
 					     "cannot be set: %s",
-					     member->path, name, strerror(-r));
+					     member->path, name, ofs_backend_strerror(-r));
 	}
 	return 0;
 }
@@ -193,7 +193,7 @@ static int write_file(struct ofs_importing *m, const struct ofs_member *member,
 	return r;
 }
 
-/* Files and links, which get their places when all is written; directories get them now. */
+/* Stages a file or symbolic link. Makes a directory at once; hard links come last. */
 static int write_member(struct ofs_importing *m, const struct ofs_member *member,
 			struct ofs_planned *p)
 {
@@ -219,19 +219,33 @@ static int write_member(struct ofs_importing *m, const struct ofs_member *member
 	return write_file(m, member, p, dir);
 }
 
+static int archive_changed(struct ofs_importing *m)
+{
+	return ofs_error_set(m->err, EBADMSG, "the archive changed while it was read");
+}
+
+/* Reads the member for which `p` was planned, again. */
+static int next_member(struct ofs_importing *m, const struct ofs_planned *p,
+		       const struct ofs_member **ret)
+{
+	int r = ofs_archive_next(m->archive, m->err, ret);
+	OFS_FREE char *path = r > 0 ? ofs_import_path((*ret)->path) : NULL;
+
+	if (r < 0)
+		return r;
+	return path && ofs_planned_at(m, path) == p && (*ret)->kind == p->kind ? 0
+									       : archive_changed(m);
+}
+
 static int write_all(struct ofs_importing *m)
 {
 	const struct ofs_member *member;
 	int r = ofs_import_open(m);
 
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
-		r = ofs_archive_next(m->archive, m->err, &member);
-		if (r < 0)
-			break;
-		r = r == 0 || member->kind != m->plan[i].kind
-			    ? ofs_error_set(m->err, EBADMSG,
-					    "the archive changed while it was read")
-			    : write_member(m, member, &m->plan[i]);
+		r = next_member(m, &m->plan[i], &member);
+		if (r == 0)
+			r = write_member(m, member, &m->plan[i]);
 		if (r < 0)
 			return ofs_import_failed(m, r, m->plan[i].path);
 	}
@@ -252,14 +266,14 @@ static int place(struct ofs_importing *m, struct ofs_planned *p)
 	return r < 0 ? ofs_import_failed(m, r, p->path) : 0;
 }
 
-/* Another name of a file that is in its place by now. */
+/* Adds a further name to a file that is in place. */
 static int place_link(struct ofs_importing *m, const struct ofs_member *member,
 		      struct ofs_planned *p)
 {
 	OFS_FREE char *of = ofs_import_path(member->target);
 	const struct ofs_planned *first = ofs_planned_at(m, of);
 	OFS_FREE char *dir = ofs_strndup(p->path, (size_t)(strrchr(p->path, '/') - p->path));
-	int r = make_dirs(m, dir);
+	int r = first ? make_dirs(m, dir) : archive_changed(m);
 
 	if (r == 0 && p->what == OFS_PLAN_REPLACE)
 		r = m->b->ops->unlink(m->b, p->path);
@@ -277,14 +291,10 @@ static int place_links(struct ofs_importing *m)
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
 		struct ofs_planned *p = &m->plan[i];
 
-		r = ofs_archive_next(m->archive, m->err, &member);
-		if (r == 0)
-			r = -EBADMSG;
-		if (r > 0)
-			r = p->kind == OFS_MEMBER_LINK && (p->what == OFS_PLAN_MAKE ||
-							   p->what == OFS_PLAN_REPLACE)
-				    ? place_link(m, member, p)
-				    : 0;
+		r = next_member(m, p, &member);
+		if (r == 0 && p->kind == OFS_MEMBER_LINK &&
+		    (p->what == OFS_PLAN_MAKE || p->what == OFS_PLAN_REPLACE))
+			r = place_link(m, member, p);
 	}
 	return r;
 }
@@ -301,7 +311,7 @@ static int place_all(struct ofs_importing *m)
 	}
 	if (r == 0 && links)
 		r = place_links(m);
-	/* What is in a directory comes after it, and changes its time. */
+	/* In reverse order, and last: a change in a directory sets the directory's time. */
 	for (size_t i = m->n; r == 0 && i-- > 0;) {
 		const struct ofs_planned *p = &m->plan[i];
 
@@ -311,7 +321,7 @@ static int place_all(struct ofs_importing *m)
 	return r;
 }
 
-/* Directories that nothing is in: those that files were only written in, and after a failure all. */
+/* Removes empty directories that were made: those that were only staged in, or `all`. */
 static void remove_dirs(struct ofs_importing *m, bool all)
 {
 	for (size_t i = json_array_size(m->made); i-- > 0;) {
@@ -322,7 +332,7 @@ static void remove_dirs(struct ofs_importing *m, bool all)
 	}
 }
 
-/* What was replaced stays so. */
+/* Removes what was staged or placed. A replaced file stays replaced. */
 static void undo(struct ofs_importing *m)
 {
 	for (size_t i = m->n; i-- > 0;) {
@@ -336,7 +346,7 @@ static void undo(struct ofs_importing *m)
 	remove_dirs(m, true);
 }
 
-/* ---- telling */
+/* ---- the result */
 
 static json_t *text_json(const char *text)
 {
@@ -388,7 +398,7 @@ int ofs_import(struct ofs_backend *b, struct ofs_import *i, struct ofs_error *er
 	memset(m.zeros, 0, OFS_IMPORT_ZEROS);
 	if (getrandom(&m.random, sizeof(m.random), 0) < 0)
 		m.random = (uint64_t)ofs_clock_wall();
-	/* What lies under the names of another import is left by one that died. */
+	/* Under the lock, staged files of other imports are known to be leftovers. */
 	locked = i->dry_run ? -ENOLCK : b->ops->lock(b, "cache", &lock);
 	r = locked < 0 && locked != -ENOLCK ? ofs_backend_failed(err, locked, "lock", "cache") : 0;
 	if (r == 0)

@@ -12,10 +12,10 @@
 
 #define IMPORT_MANIFEST_MAX ((uint64_t)1 << 20)
 #define IMPORT_MEMBERS_MAX 10000000u
-#define IMPORT_FILE_MAX (UINT64_C(1) << 44) /* as a store takes */
-/* No more than so many times what the disk has room for is unpacked. */
+#define IMPORT_FILE_MAX (UINT64_C(1) << 44) /* as in a store */
+/* An archive may unpack to at most this multiple of the free space. */
 #define IMPORT_TIMES 64
-#define IMPORT_NUMBERS 1000 /* names that are tried where one is taken */
+#define IMPORT_NUMBERS 1000 /* numbered names end below this */
 
 int ofs_import_refused(struct ofs_importing *m, const char *path, const char *why)
 {
@@ -115,20 +115,22 @@ static int append_piece(void *arg, const void *data, size_t len, uint64_t off, b
 	return 0;
 }
 
-/* The first member says that it is an export, and how much there is. */
-static int read_manifest(struct ofs_importing *m)
+static bool is_manifest(const struct ofs_member *member)
+{
+	return strcmp(member->path, OFS_BUNDLE_MANIFEST) == 0 && member->kind == OFS_MEMBER_FILE &&
+	       member->size <= IMPORT_MANIFEST_MAX;
+}
+
+/* Reads the member that identifies the archive as an export and counts its members; NULL: none. */
+static int read_manifest(struct ofs_importing *m, const struct ofs_member *member)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	const struct ofs_member *member;
 	json_t *json = NULL;
 	json_int_t format = 0;
-	int r = ofs_archive_next(m->archive, m->err, &member);
 
-	if (r < 0)
-		return r;
-	if (r > 0 && strcmp(member->path, OFS_BUNDLE_MANIFEST) == 0 &&
-	    member->kind == OFS_MEMBER_FILE && member->size <= IMPORT_MANIFEST_MAX) {
-		r = ofs_import_read(m, member, append_piece, &text);
+	if (member && is_manifest(member)) {
+		int r = ofs_import_read(m, member, append_piece, &text);
+
 		if (r < 0)
 			return r;
 		json = json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
@@ -138,12 +140,12 @@ static int read_manifest(struct ofs_importing *m)
 	}
 	if (!format)
 		return ofs_error_set(m->err, EBADMSG,
-				     "it is not an export: it does not begin with a %s of one",
+				     "it is not an export: its first member is not a valid %s",
 				     OFS_BUNDLE_MANIFEST);
 	if (format != OFS_BUNDLE_FORMAT)
 		return ofs_error_set(m->err, EBADMSG,
 				     "the export has format %" JSON_INTEGER_FORMAT
-				     ", and this program knows %d: use a newer one",
+				     ", but this program supports only %d: use a newer one",
 				     format, OFS_BUNDLE_FORMAT);
 	return 0;
 }
@@ -169,7 +171,7 @@ char *ofs_import_path(const char *path)
 	return ofs_bundle_is_place(clean) ? ofs_steal(clean) : NULL;
 }
 
-/* False: a symbolic link at `path` would lead out of the tree. */
+/* True if a symbolic link at `path` to `target` stays in the tree. */
 static bool stays_inside(const char *path, const char *target)
 {
 	size_t depth = 0;
@@ -199,7 +201,7 @@ struct ofs_planned *ofs_planned_at(struct ofs_importing *m, const char *path)
 	return at ? &m->plan[json_integer_value(at)] : NULL;
 }
 
-/* Nothing may be reached through a link that the archive brings. */
+/* Fails if a directory of `path` is a file or link in the archive: nothing may go through links. */
 static int check_above(struct ofs_importing *m, const char *path)
 {
 	OFS_FREE char *part = ofs_strdup(path);
@@ -216,7 +218,7 @@ static int check_above(struct ofs_importing *m, const char *path)
 	return 0;
 }
 
-/* 1: the file at `path` has that content; 0: another one; or -errno. */
+/* Returns 1 if the file at `path` has that content, 0 if it has other content, or -errno. */
 static int has_content(struct ofs_importing *m, const char *path, const char *sha)
 {
 	char found[OFS_IMPORT_SHA_LEN + 1];
@@ -225,7 +227,7 @@ static int has_content(struct ofs_importing *m, const char *path, const char *sh
 	return r < 0 ? r : strcmp(found, sha) == 0;
 }
 
-/* 1: what is at the planned path is the same; 0: it is not; -ENOENT: nothing is. */
+/* Returns 1 if the same is at the planned path, 0 if something else is, or -errno. */
 static int is_there(struct ofs_importing *m, const struct ofs_planned *p, const char *target)
 {
 	char found[PATH_MAX];
@@ -247,7 +249,10 @@ static int is_there(struct ofs_importing *m, const struct ofs_planned *p, const 
 	}
 }
 
-/* The ref is one that the file may get here, its file is here already (1), or neither. */
+/*
+ * Finds out whether the file can get its former ref, and sets `ref_free`. Returns 1 and adjusts
+ * `path` if a file with that ref and content exists already, else 0 or -errno.
+ */
 static int plan_ref(struct ofs_importing *m, struct ofs_planned *p)
 {
 	OFS_FREE char *link = ofs_path_join("refs", p->ref);
@@ -275,7 +280,7 @@ static int plan_ref(struct ofs_importing *m, struct ofs_planned *p)
 	p->ref_free = r == -ENOENT;
 	if (r != -EKEYEXPIRED)
 		return r == -ENOENT || r == -ENODATA ? 0 : r;
-	/* A pointer to what is gone must not show anything else. */
+	/* A pointer to a removed file must not show other content. */
 	if (ofs_gone_load(m->b, info, &gone) == 0) {
 		sha = json_string_value(json_object_get(gone, "sha256"));
 		p->ref_free = sha && strcmp(sha, p->sha) == 0;
@@ -309,7 +314,7 @@ static int plan_rename(struct ofs_importing *m, struct ofs_planned *p)
 		p->path = ofs_steal(path);
 		return 0;
 	}
-	return ofs_import_refused(m, p->path, "exists, and so do all names like it");
+	return ofs_import_refused(m, p->path, "exists, and so do all numbered names for it");
 }
 
 static int plan_taken(struct ofs_importing *m, struct ofs_planned *p)
@@ -319,7 +324,7 @@ static int plan_taken(struct ofs_importing *m, struct ofs_planned *p)
 	if (p->kind == OFS_MEMBER_DIR ||
 	    (m->i->taken == OFS_IMPORT_REPLACE && m->b->ops->lstat(m->b, p->path, &st) == 0 &&
 	     S_ISDIR(st.st_mode)))
-		return ofs_import_refused(m, p->path, "exists, and is something else");
+		return ofs_import_refused(m, p->path, "exists, but is something else");
 	switch (m->i->taken) {
 	case OFS_IMPORT_SKIP:
 		p->what = OFS_PLAN_SKIP;
@@ -332,8 +337,8 @@ static int plan_taken(struct ofs_importing *m, struct ofs_planned *p)
 	default:
 		return ofs_import_refused(
 			m, p->path,
-			"exists with other content; --skip, --replace or --rename say what "
-			"becomes of such files");
+			"exists with other content; choose --skip, --replace or --rename for "
+			"such files");
 	}
 }
 
@@ -372,8 +377,8 @@ static int plan_content(struct ofs_importing *m, const struct ofs_member *member
 	m->total += member->size;
 	if (m->total / IMPORT_TIMES > m->i->room)
 		return ofs_error_set(m->err, ENOSPC,
-				     "nothing was imported: it unpacks to more than %d times what "
-				     "the disk has room for",
+				     "nothing was imported: it unpacks to more than %d times the "
+				     "free space of the disk",
 				     IMPORT_TIMES);
 	p->sha = ofs_member_attribute(member, "sha256");
 	p->ref = ofs_member_attribute(member, "ref");
@@ -385,7 +390,7 @@ static int plan_content(struct ofs_importing *m, const struct ofs_member *member
 	r = hash_member(m, member, found);
 	if (r == 0 && strcmp(found, p->sha) != 0)
 		r = ofs_import_refused(m, member->path,
-				       "is not what was exported: its sha256 is another");
+				       "is not what was exported: its sha256 does not match");
 	return r;
 }
 
@@ -397,7 +402,7 @@ static int plan_link(struct ofs_importing *m, const struct ofs_member *member,
 
 	if (!first || first->kind != OFS_MEMBER_FILE)
 		return ofs_import_refused(m, member->path,
-					  "is another name of what the archive does not have");
+					  "is another name of a file that is not in the archive");
 	p->sha = ofs_strdup(first->sha);
 	return 0;
 }
@@ -409,9 +414,9 @@ static int plan_member(struct ofs_importing *m, const struct ofs_member *member)
 	int r;
 
 	if (!clean)
-		return ofs_import_refused(m, member->path, "lies outside of what a tree keeps");
+		return ofs_import_refused(m, member->path, "lies outside what a tree stores");
 	if (member->kind == OFS_MEMBER_OTHER)
-		return ofs_import_refused(m, member->path, "is a device or the like");
+		return ofs_import_refused(m, member->path, "is a device or other special file");
 	if (ofs_planned_at(m, clean))
 		return ofs_import_refused(m, member->path, "is there twice");
 	if (m->n == IMPORT_MEMBERS_MAX)
@@ -440,27 +445,35 @@ static int plan_member(struct ofs_importing *m, const struct ofs_member *member)
 
 int ofs_import_open(struct ofs_importing *m)
 {
+	const struct ofs_member *member;
 	int r;
 
 	ofs_archive_close(m->archive);
 	m->archive = NULL;
 	m->bytes = 0;
 	r = ofs_archive_open(m->i->read, m->i->read_arg, m->err, &m->archive);
-	return r < 0 ? r : read_manifest(m);
+	if (r == 0)
+		r = ofs_archive_next(m->archive, m->err, &member);
+	return r < 0 ? r : read_manifest(m, r > 0 ? member : NULL);
 }
 
 int ofs_import_plan(struct ofs_importing *m)
 {
 	const struct ofs_member *member;
+	bool ended = false;
 	int r = ofs_import_open(m);
 
-	while (r == 0 && (r = ofs_archive_next(m->archive, m->err, &member)) > 0)
-		r = plan_member(m, member);
+	while (r == 0 && (r = ofs_archive_next(m->archive, m->err, &member)) > 0) {
+		if (ended)
+			return ofs_import_refused(m, member->path, "comes after the end");
+		ended = is_manifest(member);
+		r = ended ? read_manifest(m, member) : plan_member(m, member);
+	}
 	if (r == 0 && m->n != m->members)
 		r = ofs_error_set(
 			m->err, EBADMSG,
 			"nothing was imported: the archive says that it has %llu members, "
-			"and has %zu",
+			"but it has %zu",
 			(unsigned long long)m->members, m->n);
 	return r;
 }

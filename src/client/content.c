@@ -9,9 +9,9 @@
 #include "codec/hash.h"
 
 #define CONTENT_CHUNK ((size_t)64 << 10)
-/* The head that decides the kind of the whole; as much as git and grep look at. */
+/* Size of the head by which the kind is decided; similar to what git and grep examine. */
 #define CONTENT_SAMPLE ((size_t)8 << 10)
-/* Larger content is taken for JSON by its two ends. */
+/* Larger content is not parsed: its two ends decide whether it is JSON. */
 #define CONTENT_JSON_MAX ((uint64_t)1 << 20)
 
 static int content_read_lines(struct ofs_content *c, struct ofs_sha256 *hash, char *chunk)
@@ -37,7 +37,7 @@ static int content_read_lines(struct ofs_content *c, struct ofs_sha256 *hash, ch
 	return n < 0 ? (int)n : 0;
 }
 
-/* It has a NUL, or more than a third of it occurs in no text. */
+/* True if there is a NUL, or if more than a third of the bytes do not occur in text. */
 static bool content_is_binary(const unsigned char *p, size_t len)
 {
 	size_t strange = 0;
@@ -47,7 +47,7 @@ static bool content_is_binary(const unsigned char *p, size_t len)
 	for (size_t i = 0; i < len;) {
 		int n;
 
-		if (p[i] >= ' ' && p[i] < 0x7f) { /* which is nearly all there is */
+		if (p[i] >= ' ' && p[i] < 0x7f) { /* nearly always */
 			i++;
 			continue;
 		}
@@ -76,7 +76,7 @@ static bool content_is_diff(const char *p, size_t len)
 	return eol && (size_t)(p + len - eol) > 5 && memcmp(eol + 1, "+++ ", 4) == 0;
 }
 
-/* The last byte that is no white space, 0 when the last few hundred are all white space. */
+/* Returns the last byte that is not white space, or 0 if the last 256 bytes are all white space. */
 static char content_last_visible(const struct ofs_spool *spool)
 {
 	char tail[256];

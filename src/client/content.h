@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spooled bytes as content: hash, kind and the number of lines. */
+/* Describes spooled bytes: hash, kind and number of lines. */
 #pragma once
 
 #include "client/spool.h"
@@ -13,5 +13,5 @@ struct ofs_content {
 	bool binary;
 };
 
-/* Reads the whole spool, which must outlive `ret`. 0 or -errno. */
+/* Reads the whole spool and describes it in *ret, which borrows the spool. 0 or -errno. */
 int ofs_content_scan(const struct ofs_spool *spool, struct ofs_content *ret);

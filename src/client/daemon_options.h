@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options of the daemon beside the keys of its configuration (tree/config.h), for its command
- * line, its help, its manual page and completion.
+ * The options of the daemon other than the keys of its configuration (tree/config.h). The command
+ * line, --help, the manual page and completion are made from them.
  */
 #pragma once
 
-/* X(member of struct ofs_options, as it is typed, again or in another way, text): those with a dash. */
+/* Options with a dash: X(member of struct ofs_options, spelling, other or same spelling, text). */
 #define OFS_DAEMON_FLAGS(X)                                          \
 	X(foreground, "-f", "-f", "stay in the foreground")          \
 	X(debug, "-d", "-d", "debug output of libfuse (implies -f)") \
@@ -14,7 +14,7 @@
 	X(help, "-h", "--help", "this text")                         \
 	X(version, "-V", "--version", "the version")
 
-/* The same of words for -o. */
+/* Words for -o, in the same form. */
 #define OFS_DAEMON_WORDS(X)                                                                     \
 	X(debug, "debug", "debug", "The same as -d")                                            \
 	X(supervise, "supervise", "supervise", "In the background, restart a daemon that died") \
@@ -23,11 +23,11 @@
 
 struct ofs_daemon_option {
 	const char *name; /* "-h", or a word for -o */
-	const char *other; /* "--help"; the same or NULL: none */
-	const char *value; /* "FILE"; NULL: it takes none */
+	const char *other; /* "--help"; equal to `name`, or NULL: none */
+	const char *value; /* "FILE"; NULL: takes no value */
 	const char *text;
 };
 
-/* Each up to one without a name; of the words, all that are no keys of the configuration. */
+/* Both end with an entry whose name is NULL. The words leave out the keys of the configuration. */
 extern const struct ofs_daemon_option ofs_daemon_flags[];
 extern const struct ofs_daemon_option ofs_daemon_words[];

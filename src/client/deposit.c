@@ -22,14 +22,14 @@ struct deposit_candidate {
 	int64_t seconds;
 };
 
-/* One deposit under way. */
+/* A deposit in progress. */
 struct deposit_work {
 	const struct ofs_deposit *d;
 	const struct ofs_content *content;
 	struct ofs_backend *backend;
 	struct ofs_error *err;
 	char *folder;
-	char hash[2 * OFS_SHA256_SIZE + 1]; /* in automatic names */
+	char hash[2 * OFS_SHA256_SIZE + 1]; /* hex; its start is in automatic names */
 	struct deposit_candidate *candidates;
 	size_t count;
 	size_t cap;
@@ -60,7 +60,7 @@ static char *deposit_folder(const struct ofs_deposit *d)
 	return d->folder ? ofs_strdup(d->folder) : ofs_path_join(top, d->category);
 }
 
-/* 1 when the file has the same bytes and nobody else can change them, 0 when not, or -errno. */
+/* Returns 1 if the file has the same bytes and only the caller can write to it, 0 or -errno. */
 static int deposit_compare(struct deposit_work *w, const char *path)
 {
 	uint64_t off = 0;
@@ -110,7 +110,7 @@ static int deposit_by_time(const void *a, const void *b)
 	return (left->seconds > right->seconds) - (left->seconds < right->seconds);
 }
 
-/* The tree finds them without giving all names; a daemon older than that attribute does not. */
+/* Asks the tree for the candidates; lists all names if the daemon is too old to answer. */
 static int deposit_list(struct deposit_work *w)
 {
 	OFS_FREE char *ending = ofs_naming_auto_ending(w->hash, w->content->ext);
@@ -127,9 +127,8 @@ static int deposit_list(struct deposit_work *w)
 }
 
 /*
- * Looks for the content under an automatic name; the oldest of several is the one, so that
- * everybody finds the same. 1 and its path, 0 or -errno. A candidate that cannot be read is none:
- * the content is stored again.
+ * Looks for the content under an automatic name. Takes the oldest of several files, so that all
+ * callers find the same one, and passes over unreadable ones. Returns 1 and the path, 0 or -errno.
  */
 static int deposit_find(struct deposit_work *w, char **ret_path)
 {
@@ -186,7 +185,7 @@ static int deposit_set_one(struct deposit_work *w, const char *path, const char 
 				     name, value);
 	if (r < 0)
 		return ofs_error_set(w->err, -r, "cannot set --%s '%s': %s", name, value,
-				     strerror(-r));
+				     ofs_backend_strerror(-r));
 	return 0;
 }
 
@@ -197,7 +196,7 @@ static int deposit_set_attributes(struct deposit_work *w, const char *path)
 	return r < 0 ? r : deposit_set_one(w, path, "title", w->d->title);
 }
 
-/* Only the tree itself knows the ref of a file: the number of a foreign inode is none. */
+/* Asks the tree for the ref of a file, which cannot be derived from its inode number. */
 static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 {
 	char ref[OFS_REF_SIZE];
@@ -211,7 +210,7 @@ static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 	return 0;
 }
 
-/* Makes a hidden temporary file with content and attributes; `ret` gets its path and ref. */
+/* Makes a hidden temporary file with content and attributes. Sets its path and ref in `ret`. */
 static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 {
 	static atomic_uint serial;
@@ -232,7 +231,7 @@ static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 		return ofs_backend_failed(w->err, r, "make a file in", w->folder);
 	r = deposit_set_attributes(w, made.path);
 	if (r == 0) {
-		/* Before it is written: until then the kernel knows its attributes. */
+		/* Before writing, while the kernel still has the attributes in its cache. */
 		r = deposit_ref(w, made.path, &made.ref);
 		if (r == 0)
 			r = deposit_write(w, h);
@@ -258,7 +257,7 @@ static int deposit_taken(struct deposit_work *w, const char *name)
 		name, w->folder);
 }
 
-/* A file of that name with the same bytes is the answer. */
+/* Reuses a file with the same bytes, and sets the attributes asked for. */
 static int deposit_use_existing(struct deposit_work *w, const char *path, struct ofs_deposited *ret)
 {
 	int r = deposit_set_attributes(w, path);
@@ -272,7 +271,7 @@ static int deposit_use_existing(struct deposit_work *w, const char *path, struct
 	return 0;
 }
 
-/* Gives the temporary file its name, unless another tool was faster. */
+/* Renames the temporary file, or reuses one that another tool has made meanwhile. */
 static int deposit_name(struct deposit_work *w, struct ofs_deposited *file)
 {
 	int64_t seconds = ofs_clock_wall() / OFS_NS_PER_S;
@@ -304,7 +303,7 @@ static int deposit_name(struct deposit_work *w, struct ofs_deposited *file)
 	return r;
 }
 
-/* The file that has the content now, under the folder's lock. */
+/* Finds or makes the file. Called with the folder locked, if it can be. */
 static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
 {
 	OFS_FREE char *path = NULL;
@@ -330,8 +329,8 @@ static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
 }
 
 /*
- * The hash in its name is how a content is found again. Where others see names, one that they could
- * make themselves would tell whether a guess is right.
+ * Chooses the hash for automatic names, by which content is found again. Where other users can see
+ * the names it is keyed, since a plain hash would let them confirm a guess of the content.
  */
 static int deposit_choose_hash(struct deposit_work *w)
 {
@@ -374,8 +373,8 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 	if (r < 0)
 		return r;
 	/*
-	 * Without a lock two tools may store the same bytes twice, under names with different
-	 * times, but nothing worse. A given name is taken by one of them alone.
+	 * Without the lock, two tools may at worst store the same bytes twice, under names with
+	 * different times. A given name needs no lock: only one tool can take it.
 	 */
 	if (!d->name) {
 		r = deposit_choose_hash(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts spooled content into a tree, at most once. */
+/* Stores spooled content in a tree; the same content in the same folder only once. */
 #pragma once
 
 #include <offloadfs/error.h>
@@ -7,16 +7,15 @@
 #include "client/backend.h"
 #include "client/content.h"
 
-/* Names are checked by client/naming.h already; all strings borrowed. */
+/* The caller has checked the names by client/naming.h. All strings are borrowed. */
 struct ofs_deposit {
 	const char *category;
 	const char *task; /* NULL: none */
-	/* The folder in the tree; NULL: that of category and task. */
-	const char *folder;
+	const char *folder; /* in the tree; NULL: the folder of category and task */
 	const char *name; /* NULL: an automatic one */
 	const char *title; /* NULL: none */
 	const char *ttl; /* NULL: the category's */
-	/* For the ledger, as of ofs_usage. */
+	/* For the ledger, as in struct ofs_usage. */
 	const char *way;
 	const char *agent;
 };
@@ -24,16 +23,16 @@ struct ofs_deposit {
 struct ofs_deposited {
 	char *path; /* in the tree */
 	char *ref;
-	bool is_new; /* it was not there before */
+	bool is_new; /* false: an existing file is reused */
 };
 
 void ofs_deposited_finish(struct ofs_deposited *d);
 
 /*
- * Stores the content, or finds it: the same bytes in the same folder are the same file, under an
- * automatic name as under a given one, if it is the caller's and nobody else may write to it.
- * -EEXIST: the given name has another file. -ENOTSUP: the store takes no title or ttl. -EPERM: see
- * ofs_backend_mkdirs(). After a failure there is no new file.
+ * Stores the content, or reuses a file with the same bytes: under an automatic name any such file
+ * in the folder, under a given name the file of that name. A file is reused only if it is the
+ * caller's and nobody else may write to it. A failure leaves no new file. -EEXIST: the given name
+ * is taken. -ENOTSUP: the store takes no title or ttl. -EPERM: see ofs_backend_mkdirs().
  */
 int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *content,
 		      struct ofs_backend *backend, struct ofs_error *err,

@@ -32,7 +32,7 @@ const struct ofs_operand_field ofs_operand_fields[] = {
 	{ NULL },
 };
 
-/* The path is where the file is found: it stays as it is. */
+/* Redacts a text, except for the path, by which the file must be found. */
 static json_t *describe_string(const char *key, const char *text)
 {
 	OFS_FREE char *shown = strcmp(key, "path") ? ofs_redact_string(text) : ofs_strdup(text);
@@ -40,7 +40,7 @@ static json_t *describe_string(const char *key, const char *text)
 	return ofs_json_string(shown);
 }
 
-/* Reads the attributes; one that the file, or its tree, does not have becomes null. */
+/* Reads the attributes. A missing or unsupported one becomes null. */
 static int describe_load(const struct ofs_operand *o, json_t *json)
 {
 	for (const struct ofs_operand_field *f = ofs_operand_fields; f->key; f++) {
@@ -90,7 +90,7 @@ int ofs_operand_describe(struct ofs_operand *o, const char *name, struct ofs_err
 				     ofs_backend_strerror(-r));
 	}
 	describe_complete(&o->attr, json);
-	/* A ref says little of where its file is: the tree knows that. */
+	/* A ref does not show where its file is; the attribute does. */
 	real = json_string_value(json_object_get(json, "path"));
 	if (real) {
 		free(o->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All that is known about a file, as an object. */
+/* Describes a file by a JSON object of all that is known about it. */
 #pragma once
 
 #include "client/operand.h"
@@ -7,17 +7,17 @@
 /* A member of the object. */
 struct ofs_operand_field {
 	const char *key;
-	const char *attribute; /* NULL: stat tells it */
-	const char *noun; /* of a number */
-	const char *label; /* in a text; NULL: the key */
+	const char *attribute; /* NULL: taken from stat */
+	const char *noun; /* the unit of a number; NULL: a text */
+	const char *label; /* in text output; NULL: the key */
 };
 
-/* In their order, up to one without a key. */
+/* In order of output; ends with an entry without a key. */
 extern const struct ofs_operand_field ofs_operand_fields[];
 
 /*
- * Describes the file of `o`, which somebody named `name`; what it, or its tree, does not have is
- * null. o->path becomes where the file is, rather than its ref. 0 or -errno.
+ * Describes the file of `o`; messages call it `name`. Members that the file or its tree does not
+ * have are null. Replaces a ref in o->path by the path of the file. 0 or -errno.
  */
 int ofs_operand_describe(struct ofs_operand *o, const char *name, struct ofs_error *err,
 			 json_t **ret);

@@ -13,7 +13,7 @@ void ofs_files_finish(struct ofs_files *f)
 	*f = (struct ofs_files){ 0 };
 }
 
-/* Takes `path`. */
+/* Takes ownership of `path`. */
 static void files_add(struct ofs_files *f, char *path, const struct stat *attr)
 {
 	*ofs_append(f->list, f->count, f->cap) = (struct ofs_file){ .path = path, .attr = *attr };
@@ -24,7 +24,7 @@ static int files_compare(const void *a, const void *b)
 	return strcmp(((const struct ofs_file *)a)->path, ((const struct ofs_file *)b)->path);
 }
 
-/* Names only: while a directory is listed nothing else can be asked. */
+/* Takes names only, since the tree cannot be asked for anything during a listing. */
 static int files_take_name(void *arg, const char *name)
 {
 	static const struct stat unknown;
@@ -73,7 +73,7 @@ int ofs_files_gather(struct ofs_backend *b, const char *path, struct ofs_files *
 			files_add(f, ofs_steal(each->path), &each->attr);
 		else if (S_ISDIR(each->attr.st_mode))
 			r = ofs_files_gather(b, each->path, f);
-		if (r == -ENOENT) /* collected since it was listed */
+		if (r == -ENOENT) /* garbage collection removed it after the listing */
 			r = 0;
 	}
 	return r;
@@ -93,8 +93,8 @@ json_t *ofs_file_describe(struct ofs_backend *b, const struct ofs_file *file)
 }
 
 #define TASKS_DIR "tasks"
-#define TASKS_NAMED 10 /* in a message, if they do not take more than this: */
-#define TASKS_NAMED_BYTES 320
+#define TASKS_NAMED 10 /* maximum number of tasks named in a message */
+#define TASKS_NAMED_BYTES 320 /* maximum length of their names together */
 
 char *ofs_task_path(const char *name)
 {
@@ -106,7 +106,7 @@ static const char *task_name(const struct ofs_file *dir)
 	return dir->path + strlen(TASKS_DIR "/");
 }
 
-/* 0 or -errno; -ENOENT: it has gone since. */
+/* Adds a task to `tasks`. -ENOENT: it vanished meanwhile; or another -errno. */
 static int task_load(struct ofs_backend *b, const struct ofs_file *dir, json_t *tasks)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
@@ -149,13 +149,13 @@ int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, json_t **ret)
 	}
 	if (r < 0) {
 		json_decref(tasks);
-		return tasks_failed(r, "look at", TASKS_DIR, err);
+		return tasks_failed(r, "list", TASKS_DIR, err);
 	}
 	*ret = tasks;
 	return 0;
 }
 
-/* "there is no task 'x'; there are: a, b, and 3 more". */
+/* Sets "there is no task 'x'; there are: a, b, and 3 more" and returns -ENOENT. */
 static int task_unknown(struct ofs_backend *b, const char *name, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files dirs = { 0 };
@@ -192,7 +192,7 @@ int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *er
 		return 0;
 	if (r == 0 || r == -ENOENT || r == -ENAMETOOLONG)
 		return task_unknown(b, name, err);
-	return ofs_error_set(err, -r, "cannot look at the task '%s': %s", name,
+	return ofs_error_set(err, -r, "cannot find the task '%s': %s", name,
 			     ofs_backend_strerror(-r));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A search, as a tree answers it: search/QUERY. */
+/* Helpers for searches, which a tree answers as search/QUERY. */
 #pragma once
 
 #include <jansson.h>
@@ -7,10 +7,10 @@
 #include "base/util.h"
 
 /*
- * Allocated: the path of the answer to a query; `why`: with a line on how each hit came to its
- * place. True: the query is longer than a name may be and was cut.
+ * Sets *ret to the path of the answer to a query, allocated. With `why`, the answer explains the
+ * rank of each hit. Returns true if the query exceeds the length of a name and was cut.
  */
 bool ofs_hits_path(const char *query, bool why, char **ret);
 
-/* A line of the answer, which is cut up, as {"path", "from", "to", "snippet"}. */
+/* Returns a line of the answer as {"path", "from", "to", "snippet"}. Modifies `line`. */
 json_t *ofs_hit_parse(char *line);

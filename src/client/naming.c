@@ -11,7 +11,7 @@
 #define NAMING_FILE_MAX 255
 #define NAMING_AGENTS "agents/"
 #define NAMING_DIGITS_MAX 18
-/* The task of a session whose id has no byte that a task may have. */
+/* The task of a session whose id leaves no name. */
 #define NAMING_SESSION "session"
 
 int ofs_naming_check(const char *kind, const char *label, struct ofs_error *err)
@@ -48,7 +48,7 @@ int ofs_naming_agent(const char *what, const char *name, struct ofs_error *err, 
 			return ofs_error_set(
 				err, EINVAL,
 				"%s '%s' names no agent: give a name like worker-1, or "
-				"a/b for one of another agent's",
+				"a/b for agent b of agent a",
 				what, name);
 		longer = ofs_format("%s%s" NAMING_AGENTS "%s", path, *path ? "/" : "", part);
 		free(path);
@@ -135,7 +135,7 @@ bool ofs_naming_is_auto(const char *name, const char *category, const char *sha2
 	digits = strspn(name + prefix + 1, "0123456789");
 	if (!digits || digits > NAMING_DIGITS_MAX)
 		return false;
-	/* Of nearly all names in a folder this is enough. */
+	/* This alone rules out nearly all names in a folder. */
 	if (strncmp(name + prefix + 1 + digits + 1, sha256, OFS_NAMING_HASH) != 0)
 		return false;
 	seconds = strtoll(name + prefix + 1, NULL, 10);

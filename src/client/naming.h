@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names in a tree: of categories, tasks and files, given and made. */
+/* Names of categories, tasks, agents and files in a tree: checking and making them. */
 #pragma once
 
 #include <offloadfs/error.h>
@@ -11,51 +11,52 @@
 #define OFS_NAMING_HASH 16
 
 /*
- * A category or task: 1 to 64 of [A-Za-z0-9._-], not led by a dot. `kind` names it in the message.
- * 0 or -EINVAL.
+ * Checks the name of a category or task: 1 to 64 of [A-Za-z0-9._-], not starting with a dot. `kind`
+ * is the word for it in the message. 0 or -EINVAL.
  */
 int ofs_naming_check(const char *kind, const char *label, struct ofs_error *err);
 
 /*
- * The directory, allocated, of the agent that is called so: "agents/a" for "a", "agents/a/agents/b" for
- * "a/b". `what` names it in the message. 0 or -EINVAL.
+ * Sets *ret to the directory of the agent `name`, allocated: "agents/a" for "a",
+ * "agents/a/agents/b" for "a/b". `what` is the word for it in the message. 0 or -EINVAL.
  */
 int ofs_naming_agent(const char *what, const char *name, struct ofs_error *err, char **ret);
 
-/* Allocated: the agent's name again. */
+/* The inverse of ofs_naming_agent(): returns the name of an agent, allocated. */
 char *ofs_naming_agent_name(const char *directory);
 
 /*
- * The directory, allocated, of the agent whose tree a path lies in, without which it is *ret_rest;
- * NULL: it lies in none, or is such a directory itself.
+ * Returns the directory of the agent whose tree `path` lies in, allocated, and sets *ret_rest to
+ * the rest of the path. Returns NULL, and leaves *ret_rest alone, if the path lies in no agent's
+ * tree or is the directory of an agent itself.
  */
 char *ofs_naming_agent_of(const char *path, const char **ret_rest);
 
-/* Allocated: `text` as the name of a category or task; `fallback` where nothing is left of it. */
+/* Makes a name of a category or task from `text`, or `fallback` if nothing is left. Allocated. */
 char *ofs_naming_label(const char *text, size_t len, const char *fallback);
 
-/* The id of the session that the agent names which runs this program; NULL: none. */
+/* Returns the session id that the agent running this program has set; NULL: none. */
 const char *ofs_naming_session(void);
 
 /*
- * The task of what is stored where nobody names one, allocated: that of a session (its id, or
- * NULL), else OFFLOAD_TASK; NULL: none, as also when that variable is set and empty. -EINVAL: it is
- * no name.
+ * Sets *ret to the default task, allocated: the one of the session (its id, or NULL), else
+ * OFFLOAD_TASK. NULL: none, which an empty OFFLOAD_TASK also requests. 0, or -EINVAL if
+ * OFFLOAD_TASK is not a valid name.
  */
 int ofs_naming_task(const char *session, struct ofs_error *err, char **ret);
 
-/* The name of a file: one path component of at most 255 bytes. 0 or -EINVAL. */
+/* Checks the name of a file: one path component of at most 255 bytes. 0 or -EINVAL. */
 int ofs_naming_check_file(const char *name, struct ofs_error *err);
 
-/* Allocated: "<category>_<unix time>_<first 16 hex digits of the hash>.<ext>". */
+/* Returns "<category>_<unix time>_<first 16 hex digits of the hash>.<ext>", allocated. */
 char *ofs_naming_auto(const char *category, int64_t seconds, const char *sha256, const char *ext);
 
-/* Allocated: what these names end with, whatever the category and time. */
+/* Returns the end of such a name, after category and time, allocated. */
 char *ofs_naming_auto_ending(const char *sha256, const char *ext);
 
 /*
- * True when `name` is the automatic name of such a content, made at any time, which goes to
- * `ret_seconds`.
+ * True if `name` is an automatic name for that category, hash and ext. Sets *ret_seconds to the
+ * time in it.
  */
 bool ofs_naming_is_auto(const char *name, const char *category, const char *sha256, const char *ext,
 			int64_t *ret_seconds);

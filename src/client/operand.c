@@ -12,7 +12,7 @@
 #define OPERAND_REF_MAX 8
 #define OPERAND_REFS "refs/"
 
-/* ---- files that are gone */
+/* ---- removed files */
 
 int ofs_gone_load(struct ofs_backend *b, const char *path, json_t **ret)
 {
@@ -45,7 +45,7 @@ char *ofs_gone_sentence(const json_t *gone)
 	return ofs_text_close(&s);
 }
 
-/* ---- finding one */
+/* ---- finding a file */
 
 bool ofs_operand_is_ref(const char *arg)
 {
@@ -54,7 +54,7 @@ bool ofs_operand_is_ref(const char *arg)
 	return len > 0 && len <= OPERAND_REF_MAX && arg[len] == '\0';
 }
 
-/* All but the tree. */
+/* Frees everything but the tree. */
 static void operand_clear(struct ofs_operand *o)
 {
 	free(o->path);
@@ -71,7 +71,7 @@ void ofs_operand_finish(struct ofs_operand *o)
 	*o = (struct ofs_operand){ 0 };
 }
 
-/* A path in the tree of `agent` (NULL: the whole) is of the tree that it lies in. */
+/* Selects the innermost agent's tree that `path`, in the tree of `agent` or NULL, lies in. */
 static void operand_take_path(struct ofs_operand *o, const char *agent, const char *path)
 {
 	const char *rest = path;
@@ -87,7 +87,7 @@ static bool is_same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Finds the tree and the path in it; `real` is `arg` made absolute. */
+/* Finds the tree and the path in it. `real` is the absolute form of `arg`. */
 static int operand_locate(const struct ofs_target_options *options, const char *arg,
 			  const char *real, struct ofs_error *err, struct ofs_operand *o)
 {
@@ -100,7 +100,7 @@ static int operand_locate(const struct ofs_target_options *options, const char *
 
 	if (real && ofs_mounts_read(NULL, &mounts) == 0)
 		mount = ofs_mounts_around(&mounts, real);
-	/* In a mounted tree, what has the form of a ref may be the name of a file beside us. */
+	/* In a mounted tree, a file in the current directory takes precedence over a ref. */
 	if (mount && (!ofs_operand_is_ref(arg) || lstat(arg, &st) == 0)) {
 		r = ofs_target_from_mount(mount, err, &o->target);
 		if (r < 0)
@@ -128,7 +128,7 @@ static int operand_locate(const struct ofs_target_options *options, const char *
 	return 0;
 }
 
-/* Opens `target`, which is taken, unless it is the tree that is open, reached in the same way. */
+/* Takes and opens `target`, unless the same tree is open already and reached in the same way. */
 static int operand_open_tree(struct ofs_target *target, struct ofs_error *err,
 			     struct ofs_operand *o)
 {
@@ -158,7 +158,7 @@ static int operand_missing(const char *arg, int code, struct ofs_error *err, str
 	return ofs_error_set(err, code, "'%s': %s", arg, ofs_backend_strerror(code));
 }
 
-/* A path in a mounted tree that was given as text may lead through links: views/ is full of them. */
+/* Resolves links in the path within a mounted tree; views/ consists of links. */
 static int operand_follow(const char *arg, struct ofs_error *err, struct ofs_operand *o)
 {
 	OFS_FREE char *full = ofs_path_join(o->target.root, o->path);
@@ -172,9 +172,7 @@ static int operand_follow(const char *arg, struct ofs_error *err, struct ofs_ope
 	return o->backend->ops->stat(o->backend, o->path, &o->attr);
 }
 
-/*
- * A ref may be that of a file of an agent in this tree: it is of that agent's tree, as by its path.
- */
+/* If a ref is that of a file of an agent, enters the agent's tree, as for a path into it. */
 static int operand_enter(struct ofs_error *err, struct ofs_operand *o)
 {
 	OFS_FREE char *name = NULL, *ours = NULL, *dir = NULL, *whole = NULL;
@@ -202,7 +200,7 @@ int ofs_operand_find(const char *arg, struct ofs_error *err, struct ofs_operand 
 {
 	int r = o->backend->ops->stat(o->backend, o->path, &o->attr);
 
-	/* "cache" has the form of a ref, too. */
+	/* A name at the root may have the form of a ref, as "cache" does. */
 	if (r == -ENOENT && ofs_operand_is_ref(arg) &&
 	    o->backend->ops->stat(o->backend, arg, &o->attr) == 0) {
 		free(o->path);
@@ -254,7 +252,7 @@ char *ofs_slice_suffix(const char *spec)
 		return NULL;
 	suffix = to = ofs_alloc(strlen(spec) + 2);
 	*to++ = ':';
-	/* An L before a number only says that lines are meant. */
+	/* An L before a number is dropped, since slices are in lines by default. */
 	for (const char *p = spec; *p; p++) {
 		if (*p != 'L' || !isdigit((unsigned char)p[1]) || (p != spec && p[-1] != '-'))
 			*to++ = *p;

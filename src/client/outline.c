@@ -12,17 +12,17 @@
 #include "base/text.h"
 #include "codec/hash.h"
 
-/* What is looked at: all of a content up to both, else its two ends. */
+/* Content of more than both is examined only at its two ends. */
 #define HEAD_BYTES ((uint64_t)16 << 10)
 #define TAIL_BYTES ((uint64_t)8 << 10)
-/* How far lines that tell of errors are looked for behind the head. */
+/* End of the part in which error lines after the head are looked for. */
 #define ERRORS_BYTES ((uint64_t)256 << 10)
-#define JSON_BYTES ((uint64_t)1 << 20) /* more has no shape */
+#define JSON_BYTES ((uint64_t)1 << 20) /* no shape is made of larger content */
 #define ARROW "\xe2\x86\x92"
-#define LINE_MAX 160 /* bytes of a line that is shown */
+#define LINE_MAX 160 /* bytes shown of a line */
 #define ERRORS_MAX 6
 #define LAST_MAX 3
-/* Lines longer than this on average are none that a number would help to find. */
+/* If lines are longer than this on average, line numbers do not help to find a name. */
 #define LONG_LINE 1000
 #define SHAPE_KEYS 24
 #define SHAPE_DEPTH 4
@@ -31,7 +31,7 @@
 /* Redacted text, in whole lines. */
 struct window {
 	struct ofs_buf text;
-	uint64_t first; /* the number of its first line */
+	uint64_t first; /* line number of its start */
 };
 
 struct shown_line {
@@ -43,19 +43,19 @@ struct shown_line {
 struct name {
 	const char *p;
 	size_t len;
-	uint64_t line; /* the first it is on */
+	uint64_t line; /* of its first use */
 	uint32_t times;
 	bool picked;
 };
 
 struct outline {
 	const struct ofs_content *content;
-	struct window head, tail; /* no tail: the head is all */
+	struct window head, tail; /* without a tail, the head has all content */
 	struct shown_line lines[ERRORS_MAX + LAST_MAX];
 	size_t n_lines;
 	struct name *names;
 	size_t n_names, cap_names;
-	struct ofs_map by_hash; /* number + 1 */
+	struct ofs_map by_hash; /* hash of a name -> its index + 1 */
 };
 
 static void outline_finish(struct outline *o)
@@ -95,7 +95,7 @@ static int read_window(const struct ofs_content *c, uint64_t start, uint64_t end
 	if (r < 0)
 		return r;
 	to = raw.len;
-	/* A line that is cut is left out, and so is what might be part of a secret. */
+	/* Leave out an incomplete last line, or, in a long line, what may be part of a secret. */
 	if (end < c->size) {
 		const char *eol = memrchr(raw.data, '\n', to);
 
@@ -113,7 +113,7 @@ static int read_window(const struct ofs_content *c, uint64_t start, uint64_t end
 	return 0;
 }
 
-/* The lines of a text, of which the last may have no end. */
+/* Counts the lines of a text, including an unterminated last one. */
 static uint64_t count_lines(const struct ofs_buf *text)
 {
 	const char *p = (const char *)text->data, *end = p + text->len;
@@ -127,9 +127,9 @@ static uint64_t count_lines(const struct ofs_buf *text)
 	return n;
 }
 
-/* ---- lines that tell of errors */
+/* ---- lines that report errors */
 
-/* Whether a word of an error stands at `p`, as programs write it: with ":" behind, or in capitals. */
+/* True if `p` starts with an error word, in capitals or followed by ":" or "]". */
 static bool is_error_word(const char *p, size_t len)
 {
 	static const char *const words[] = { "error", "errors", "fatal",     "failed", "failure",
@@ -147,7 +147,7 @@ static bool is_error_word(const char *p, size_t len)
 	return false;
 }
 
-/* The first two letters of such words share a bit; most text fails this test at once. */
+/* The first two letters of an error word share a bit, which rules out most text quickly. */
 static const uint8_t first_letters[256] = {
 	['e'] = 1, ['E'] = 1, ['f'] = 2, ['F'] = 2, ['p'] = 2, ['P'] = 2, ['d'] = 4, ['D'] = 4,
 };
@@ -158,7 +158,7 @@ static const uint8_t second_letters[256] = {
 static bool tells_error(const char *p, size_t len)
 {
 	if ((len > 9 && memcmp(p, "Traceback", 9) == 0) ||
-	    (len > 7 && memcmp(p, "not ok ", 7) == 0)) /* of TAP */
+	    (len > 7 && memcmp(p, "not ok ", 7) == 0)) /* TAP */
 		return true;
 	for (size_t i = 0; i + 4 <= len; i++) {
 		unsigned char before = i ? (unsigned char)p[i - 1] : ' ';
@@ -174,8 +174,8 @@ static bool tells_error(const char *p, size_t len)
 }
 
 /*
- * Where the head has to end for the first errors to be in it. To look for them costs little; to
- * redact all that is in between is done only where there are any.
+ * Sets *ret to the end of a head that includes the first errors. The search is cheap; redacting the
+ * text up to them is not, and is only done if there are any.
  */
 static int find_head_end(const struct ofs_content *c, uint64_t *ret)
 {
@@ -215,9 +215,9 @@ static int read_windows(struct outline *o)
 	return r;
 }
 
-/* ---- what is in a window */
+/* ---- examining a window */
 
-/* Whether a line says anything: a closing brace does not. */
+/* True if a line has a letter or digit, which a closing brace has not. */
 static bool says_something(const char *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -227,8 +227,8 @@ static bool says_something(const char *p, size_t len)
 }
 
 /*
- * The length of the number that a tool shows before a line of a file ("  12\t", "  12→", "12:"), or
- * 0. "12:30" is a time of day.
+ * Returns the length of the line number that a tool prints before a line ("  12\t", "  12→",
+ * "12:"), or 0, as for the time of day "12:30". Sets *ret to the number.
  */
 static size_t number_length(const char *p, size_t len, uint64_t *ret)
 {
@@ -248,7 +248,7 @@ static size_t number_length(const char *p, size_t len, uint64_t *ret)
 		       : 0;
 }
 
-/* True for a file as tools show one: its first two lines have consecutive numbers. */
+/* True if the first two lines have consecutive numbers, as when a tool prints a file. */
 static bool is_numbered(const struct ofs_buf *text)
 {
 	const char *p = (const char *)text->data, *end = p + text->len;
@@ -259,7 +259,7 @@ static bool is_numbered(const struct ofs_buf *text)
 	       number_length(eol + 1, (size_t)(end - eol - 1), &second) && second == first + 1;
 }
 
-/* The end of what has no terminal escape sequence in it, and where to go on behind one. */
+/* Returns the start of the next escape sequence, or `end`. Sets *ret_next to what follows it. */
 static const char *plain_end(const char *p, const char *end, const char **ret_next)
 {
 	const char *esc = memchr(p, OFS_TEXT_ESC, (size_t)(end - p));
@@ -303,13 +303,13 @@ static void show_line(struct outline *o, uint64_t number, const char *p, size_t 
 	o->lines[o->n_lines++] = (struct shown_line){ number, p, len };
 }
 
-/* `names`: the bytes of the window that names are taken from. */
+/* Collects error lines from the window, and names from its first `names` bytes. */
 static void look(struct outline *o, const struct window *w, size_t names)
 {
 	const char *p = (const char *)w->text.data, *end = p + w->text.len, *eol;
 	const char *names_end = p + OFS_MIN(names, w->text.len);
 
-	/* A name that is cut is none. */
+	/* Do not take a name that is cut. */
 	while (names_end > p && names_end < end && !isspace((unsigned char)names_end[-1]))
 		names_end--;
 	for (uint64_t line = w->first, number; p < end; line++, p = eol + 1) {
@@ -382,7 +382,7 @@ static void print_shape(const json_t *value, int depth, FILE *out)
 	putc('}', out);
 }
 
-/* "[120 x {id: number, name: string}]", where the first of a list stands for all. */
+/* Returns "[120 x {id: number, name: string}]", with the first element of an array for all. */
 static char *make_shape(const struct ofs_content *c)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf raw = OFS_BUF_INIT, shown = OFS_BUF_INIT;
@@ -427,7 +427,7 @@ static const char *skip_indent(const struct shown_line *l, size_t *ret_len)
 	return l->p + indent;
 }
 
-/* Returns the bytes that were printed; the last lines go before the errors where room is short. */
+/* Prints lines; the last ones take precedence over errors. Returns about the bytes printed. */
 static size_t print_lines(struct outline *o, size_t max, FILE *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -463,7 +463,7 @@ static size_t print_lines(struct outline *o, size_t max, FILE *out)
 	return printed;
 }
 
-/* Dates, times, sizes: hardly any is ever used again. */
+/* True for dates, times and sizes, which are hardly ever asked for again. */
 static bool is_number(const struct name *n)
 {
 	for (size_t i = 0; i < n->len; i++)
@@ -473,8 +473,8 @@ static bool is_number(const struct name *n)
 }
 
 /*
- * What occurs two or three times is what a text is about: it is named where it is made and where
- * it is used. What occurs more often is everywhere.
+ * Ranks names, lowest first. A name that occurs two or three times is probably what the text is
+ * about: it is defined in one place and used in another. More frequent names are everywhere.
  */
 static uint32_t rank(const struct name *n)
 {
@@ -493,7 +493,7 @@ static int compare_ranks(const void *a, const void *b)
 	return x->p < y->p ? -1 : x->p > y->p;
 }
 
-/* `shape` (may be NULL) has some of them. */
+/* Leaves out names that `shape` (or NULL) shows. */
 static void print_names(struct outline *o, const char *shape, size_t max, FILE *out)
 {
 	OFS_FREE struct name **ranked = ofs_alloc((o->n_names + 1) * sizeof(*ranked));
@@ -546,7 +546,7 @@ int ofs_outline_print(const struct ofs_content *c, size_t max, FILE *out)
 	} else {
 		free(ofs_steal(shape));
 	}
-	/* How an output ends, tells what came out; how a file ends, nothing. */
+	/* The end of a program's output shows its outcome; the end of a file shows nothing. */
 	if (!is_numbered(&o.head.text) && !(shape && !has_lines(c)))
 		look_at_last(&o, o.tail.text.data ? &o.tail : &o.head);
 	max -= print_lines(&o, max / 2, out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is in a content, in a size fit for a prompt: for JSON its shape; lines that tell of errors,
- * and the last ones; and an index of rare names with the lines they are first on. Without secrets,
- * harmless to a terminal, and the same for the same bytes.
+ * An outline of content, short enough for a prompt: the shape of JSON, lines that report errors,
+ * the last lines, and an index of rare names with the line of their first use. It has no secrets
+ * and is harmless to a terminal. The same bytes always give the same outline.
  */
 #pragma once
 
@@ -10,11 +10,11 @@
 
 #include "client/content.h"
 
-/* Bytes that an outline has at most, but for its headings. */
+/* Maximum size of an outline in bytes, without its headings. */
 #define OFS_OUTLINE_MAX 1200
 
 /*
- * Prints the outline of a content that is not binary in about `max` bytes. A part that is cut says
- * so. 0 or -errno.
+ * Prints the outline of content that is not binary in about `max` bytes. Marks parts that are cut.
+ * 0 or -errno.
  */
 int ofs_outline_print(const struct ofs_content *c, size_t max, FILE *out);

@@ -9,17 +9,17 @@
 #include "io/path.h"
 
 #define WHAT_MAX 80
-/* Lines that the printed command reads. */
+/* Number of lines that the printed command reads. */
 #define READ_LINES 60
-/* Lines longer than this on average are better read by bytes. */
+/* Content whose lines are longer than this on average is read by bytes. */
 #define LONG_LINE 1000
-/* A pointer saves that many tokens at least, and half of what it stands for. */
+/* A pointer that pays saves at least this many tokens, and half of those that it replaces. */
 #define PAYS_TOKENS 500
-/* Content of more bytes has more than twice the tokens of any pointer. */
+/* Content of more bytes than this has more than twice the tokens of any pointer. */
 #define CERTAIN_BYTES ((uint64_t)64 << 10)
-/* The outline takes no more than this part of the content. */
+/* The outline may have 1/OUTLINE_PART of the size of the content. */
 #define OUTLINE_PART 6
-/* As long as any ref. */
+/* A ref of maximum length. */
 #define SOME_REF "k3f9x2k3"
 
 /* ---- printing */
@@ -71,7 +71,7 @@ static void print_title(const struct ofs_pointer *p, FILE *out)
 	putc(')', out);
 }
 
-/* A command that reads `slice` of the file; NULL: all of it. */
+/* Prints a command that reads `slice` of the file, or all of it (NULL). */
 static void print_read(const struct ofs_pointer *p, const char *slice, FILE *out)
 {
 	OFS_FREE char *refs = NULL, *path = NULL;
@@ -80,7 +80,7 @@ static void print_read(const struct ofs_pointer *p, const char *slice, FILE *out
 		fprintf(out, "memory_fetch %s%s%s", p->ref, slice ? ":" : "", slice ? slice : "");
 		return;
 	}
-	if (!p->mount) { /* the tool finds the file all the same */
+	if (!p->mount) { /* the tool finds the file in an unmounted store, too */
 		fprintf(out, "offload slice%s %s %s", p->hint, p->ref, slice ? slice : "1-");
 		return;
 	}
@@ -92,7 +92,7 @@ static void print_read(const struct ofs_pointer *p, const char *slice, FILE *out
 		fprintf(out, ":%s", slice);
 }
 
-/* How to read it, in one line. */
+/* Prints how to read the content, in one line. */
 static void print_reading(const struct ofs_pointer *p, FILE *out)
 {
 	const struct ofs_content *c = p->content;
@@ -102,7 +102,7 @@ static void print_reading(const struct ofs_pointer *p, FILE *out)
 	snprintf(slice, sizeof(slice), bytes ? "b0-4095" : "1-%llu",
 		 (unsigned long long)OFS_MIN(c->lines, (uint64_t)READ_LINES));
 	fprintf(out, "Read %s: ", bytes ? "bytes" : "lines");
-	if (p->mark && p->mount) { /* it ends with the path, which is not said twice */
+	if (p->mark && p->mount) { /* such a pointer ends with the path */
 		fprintf(out, "cat the path below with :%s added%s; grep without\n", slice,
 			c->binary ? " | od -c" : "");
 		return;
@@ -134,7 +134,7 @@ int ofs_pointer_print(const struct ofs_pointer *p, FILE *out)
 {
 	print_title(p, out);
 	if (p->brief) {
-		if (!p->mark) { /* it ends with the path */
+		if (!p->mark) { /* a marked pointer ends with the path */
 			fputs(" Read it: ", out);
 			print_read(p, NULL, out);
 			putc('\n', out);
@@ -177,7 +177,7 @@ int ofs_pointer_make(struct ofs_pointer p, const struct ofs_access *access, cons
 	return 0;
 }
 
-/* ---- whether it pays */
+/* ---- deciding whether a pointer pays */
 
 bool ofs_pointer_pays(uint64_t content, uint64_t pointer)
 {
@@ -189,7 +189,7 @@ bool ofs_pointer_certainly_pays(uint64_t bytes)
 	return bytes > CERTAIN_BYTES;
 }
 
-/* 1: it does, 0: not, or -errno. The tree has been found, and the outline is there. */
+/* Returns 1 if the pointer pays, 0 if not, or -errno. Needs a found tree and p->outline. */
 static int pays(const struct ofs_pointer *p, const struct ofs_access *access, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -246,7 +246,7 @@ static int store(const struct ofs_deposit *deposit, struct ofs_pointer p, struct
 	return 0;
 }
 
-/* As ofs_offload_if_it_pays(); `always`: with a brief pointer where it does not. */
+/* As ofs_offload_if_it_pays(); `always` stores, with a brief pointer, even if it does not pay. */
 static int offload(const struct ofs_deposit *deposit, struct ofs_pointer p, bool always,
 		   struct ofs_access *access, struct ofs_error *err, struct ofs_offloaded *ret)
 {

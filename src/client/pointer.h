@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pointer: the text that stays in a prompt in place of offloaded content. It is made for a
- * language model: what it is, how much, how to read it, and an outline of what is in it.
+ * A pointer is the text that replaces offloaded content in a prompt. It tells a language model what
+ * the content is, how much there is and how to read it, and has an outline.
  *
- * Deterministic: nothing in it depends on when or how fast something ran. Paths in it are absolute,
- * and a command is printed as it works.
+ * Pointers are deterministic: nothing in them depends on time or speed. Their paths are absolute,
+ * and their commands work as printed.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "client/content.h"
 #include "client/deposit.h"
 
-/* Output and results over this size may be offloaded, files that were read over that. */
+/* Output and results of more bytes may be offloaded; so may larger files that were read. */
 #define OFS_OFFLOAD_BYTES ((uint64_t)4096)
 #define OFS_OFFLOAD_READ_BYTES ((uint64_t)16384)
 
@@ -22,35 +22,35 @@
 struct ofs_pointer {
 	const char *what; /* title, command or category; any bytes */
 	bool has_exit;
-	int exit_code; /* as a shell gives it */
+	int exit_code; /* as a shell reports it */
 	int signal; /* that ended the command, or 0 */
 	const struct ofs_content *content;
-	/* Text that follows the ref, so that the pointer can be undone. NULL: none. */
+	/* Text after the ref, by which the pointer can be undone. NULL: none. */
 	const char *mark;
 	bool brief; /* one line, without an outline */
-	bool by_call; /* for who has the calls of services, and perhaps no shell */
-	const char *outline; /* as of ofs_pointer_outline(); NULL: to be made */
+	bool by_call; /* for a reader that has the calls of services, but perhaps no shell */
+	const char *outline; /* from ofs_pointer_outline(); NULL: make it */
 
-	/* Where it is; ofs_pointer_make() sets them. */
+	/* The place of the content; set by ofs_pointer_make(). */
 	const char *ref;
 	const char *mount; /* the absolute path of the tree's root; NULL: not mounted */
-	const char *hint; /* as of ofs_target */
+	const char *hint; /* as in struct ofs_target */
 };
 
-/* 0 or -errno; then the printed text is incomplete. */
+/* Prints the pointer. 0, or -errno after incomplete text. */
 int ofs_pointer_print(const struct ofs_pointer *p, FILE *out);
 
-/* Allocated: the pointer to the file of that ref in the tree of `access`. 0 or -errno. */
+/* Sets *ret to the pointer to the file `ref` in the tree of `access`, allocated. 0 or -errno. */
 int ofs_pointer_make(struct ofs_pointer p, const struct ofs_access *access, const char *ref,
 		     struct ofs_error *err, char **ret);
 
-/* Allocated: the outline of a content as pointers have it; nothing for a binary one. 0 or -errno. */
+/* Sets *ret to the outline for a pointer, allocated; "" for binary content. 0 or -errno. */
 int ofs_pointer_outline(const struct ofs_content *c, char **ret);
 
-/* Whether a pointer of `pointer` tokens in place of `content` tokens is worth a look elsewhere. */
+/* True if replacing `content` tokens by `pointer` tokens saves enough to justify a later read. */
 bool ofs_pointer_pays(uint64_t content, uint64_t pointer);
 
-/* Whether any pointer does in place of so many bytes, so that none need be counted. */
+/* True if a pointer to that many bytes always pays, so that no tokens need be counted. */
 bool ofs_pointer_certainly_pays(uint64_t bytes);
 
 struct ofs_offloaded {
@@ -61,15 +61,13 @@ struct ofs_offloaded {
 void ofs_offloaded_finish(struct ofs_offloaded *o);
 
 /*
- * Stores p->content in a tree, which is opened if need be, and makes the pointer to it, a brief one
- * where another would not pay; a missing store is made. 0 or -errno with the reason in `err`.
+ * Stores p->content in the tree and makes the pointer to it, a brief one if a full one does not
+ * pay. Opens the tree if necessary, and makes a missing store. 0, or -errno with `err` set.
  */
 int ofs_offload(const struct ofs_deposit *deposit, const struct ofs_pointer *p,
 		struct ofs_access *access, struct ofs_error *err, struct ofs_offloaded *ret);
 
-/*
- * The same where a pointer pays: 1. 0: it would not, and nothing was stored.
- */
+/* As ofs_offload(), but returns 1 if a pointer pays, and 0 and stores nothing if not. */
 int ofs_offload_if_it_pays(const struct ofs_deposit *deposit, const struct ofs_pointer *p,
 			   struct ofs_access *access, struct ofs_error *err,
 			   struct ofs_offloaded *ret);

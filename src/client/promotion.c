@@ -12,23 +12,23 @@
 /* The tags of a file. */
 struct tagged {
 	char *had; /* "": none */
-	char *all; /* with those that are added */
+	char *all; /* including the added ones */
 };
 
-/* One promotion under way. */
+/* A promotion in progress. */
 struct promotion {
 	const struct ofs_promotion *p;
 	struct ofs_backend *b;
 	struct ofs_error *err;
 	bool is_dir;
-	char *from; /* where it is */
-	char *category; /* that its directory gives it */
-	char *folder; /* that it goes to; NULL: it stays */
-	char *name; /* that it gets there, if that is free */
+	char *from; /* the source */
+	char *category; /* according to its directory */
+	char *folder; /* the destination; NULL: not moved */
+	char *name; /* in the destination, if free */
 	char *to;
-	struct ofs_files files; /* that get tags, with their paths before the move */
-	struct tagged *tags; /* as many */
-	size_t set; /* those that have got them */
+	struct ofs_files files; /* to be tagged, with their paths before the move */
+	struct tagged *tags; /* one for each of `files` */
+	size_t set; /* number of files tagged so far */
 };
 
 static void promotion_finish(struct promotion *w)
@@ -46,7 +46,7 @@ static void promotion_finish(struct promotion *w)
 	free(w->to);
 }
 
-/* The attribute, allocated, NULL where there is none; 0 or -errno. */
+/* Sets *ret to the attribute, allocated, or to NULL if there is none. 0 or -errno. */
 static int get(struct promotion *w, const char *path, const char *name, char **ret)
 {
 	int r = ofs_backend_attribute(w->b, path, name, ret);
@@ -91,7 +91,7 @@ char *ofs_tags_join(const char *tags, const char *more)
 	return all;
 }
 
-/* Looks at the tags of all files before any is set. */
+/* Reads and checks the tags of all files, before any is changed. */
 static int read_tags(struct promotion *w)
 {
 	int r = ofs_files_gather(w->b, w->from, &w->files);
@@ -117,7 +117,7 @@ static int read_tags(struct promotion *w)
 	return 0;
 }
 
-/* On failure some may have got theirs: see remove_tags(). */
+/* Tags the files. After a failure some may be tagged, which remove_tags() reverts. */
 static int add_tags(struct promotion *w)
 {
 	int r = w->p->tags ? read_tags(w) : 0;
@@ -140,7 +140,7 @@ static int add_tags(struct promotion *w)
 	return r;
 }
 
-/* Puts the tags back that the files had. */
+/* Restores the tags that the files had. */
 static void remove_tags(struct promotion *w)
 {
 	while (w->set--)
@@ -148,7 +148,7 @@ static void remove_tags(struct promotion *w)
 					  w->tags[w->set].had);
 }
 
-/* ---- from where to where */
+/* ---- source and destination */
 
 static bool is_in_top(const char *path, const char *top)
 {
@@ -157,7 +157,7 @@ static bool is_in_top(const char *path, const char *top)
 	return strncmp(path, top, len) == 0 && (path[len] == '/' || !path[len]);
 }
 
-/* The category that a file has by its directories, allocated; of such a directory, it itself. */
+/* Returns the category according to the directories of `path`, which may be one. Allocated. */
 static char *category_of(const char *path, bool is_dir)
 {
 	const char *at = strchr(path, '/');
@@ -171,7 +171,7 @@ static char *category_of(const char *path, bool is_dir)
 	return at[len] || is_dir ? ofs_strndup(at, len) : ofs_strdup(PROMOTION_GENERAL);
 }
 
-/* A ref, and a link in views/, says little of where its file is: the tree knows that. */
+/* Sets `from` and its category. For a ref or a link in views/ the tree tells where the file is. */
 static int find_source(struct promotion *w, const char *path, mode_t mode)
 {
 	static const char *const tops[] = { "cache", "tasks", "persistent", "archive" };
@@ -194,14 +194,14 @@ static int find_source(struct promotion *w, const char *path, mode_t mode)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++) {
 		if (strcmp(w->from, tops[i]) == 0)
 			return ofs_error_set(w->err, EINVAL,
-					     "'%s' is a tree as a whole: name what is in it",
+					     "'%s' as a whole cannot be moved: name what is in it",
 					     tops[i]);
 	}
 	w->category = category_of(w->from, w->is_dir);
 	return 0;
 }
 
-/* Sets `to`, which is `from` if there is nothing to move, or makes the directory that it goes to. */
+/* Sets `folder` and `name` and makes the folder; if nothing is to be moved, `to` becomes `from`. */
 static int find_place(struct promotion *w)
 {
 	const char *slash = strrchr(w->from, '/'), *name = slash ? slash + 1 : w->from;
@@ -227,7 +227,7 @@ static int find_place(struct promotion *w)
 
 /* ---- the move */
 
-/* 1 when both files hold the same bytes, else 0 or -errno. */
+/* Returns 1 if both files have the same bytes, else 0 or -errno. */
 static int compare(struct promotion *w)
 {
 	OFS_FREE char *chunks = ofs_alloc(2 * PROMOTION_CHUNK);
@@ -254,7 +254,7 @@ static int compare(struct promotion *w)
 	return r;
 }
 
-/* Moves it to a name of its directory, or, dry, sees whether it is taken: -EEXIST, -ENOTEMPTY. */
+/* Moves the source to `name` in the folder, or in a dry run only checks that it is free. */
 static int move_as(struct promotion *w, const char *name)
 {
 	struct stat there;
@@ -299,7 +299,7 @@ static int move(struct promotion *w)
 	return 0;
 }
 
-/* A category that was set for the file would go before the one that was asked for. */
+/* Sets the category asked for if a label of the file would override it. */
 static int set_category(struct promotion *w)
 {
 	OFS_FREE char *now = NULL;

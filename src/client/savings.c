@@ -11,7 +11,7 @@
 
 #define SECONDS_PER_DAY 86400
 
-/* The columns of the ledger after those. */
+/* The columns of the ledger after those of ofs_savings_column. */
 enum column {
 	RESULTS = OFS_SAVINGS_COLUMNS,
 	OFFLOADED,
@@ -42,7 +42,7 @@ bool ofs_savings_since(const char *since, char ret[OFS_SAVINGS_DAY_SIZE])
 	return end && !*end && strftime(ret, OFS_SAVINGS_DAY_SIZE, "%Y-%m-%d", &tm);
 }
 
-/* Cuts a line at its tabs. False: it has another number of columns. */
+/* Splits a line at its tabs. Returns false if the number of columns is wrong. */
 static bool cut(char *line, char *ret[COLUMNS])
 {
 	for (int i = 0; i < COLUMNS; i++) {
@@ -53,7 +53,7 @@ static bool cut(char *line, char *ret[COLUMNS])
 	return !line;
 }
 
-/* "agents/a/agents/b/", by which a tree calls an agent in it, becomes "a/b". */
+/* Turns the name of an agent in the ledger, "agents/a/agents/b/", into "a/b". */
 static void shorten_agent(char *name)
 {
 	static const char dir[] = "agents/";
@@ -87,7 +87,7 @@ static void add_line(json_t *row, char *const columns[COLUMNS])
 	add_to(row, "saved", offloaded - pointers - read);
 }
 
-/* The row of a line, which is made where it is the first of its kind. `index`: NAMES to rows. */
+/* Returns the row of a line, new if it is the first of its kind. `index` maps names to rows. */
 static json_t *find_row(json_t *rows, json_t *index, unsigned int by, char *const columns[COLUMNS])
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf key = OFS_BUF_INIT;
@@ -114,7 +114,7 @@ json_t *ofs_savings_sum(char *text, const char *first, unsigned int by)
 				  "pointers", 0, "read", 0, "saved", 0);
 	char *line, *columns[COLUMNS];
 
-	strsep(&text, "\n"); /* the names */
+	strsep(&text, "\n"); /* the header */
 	while ((line = strsep(&text, "\n"))) {
 		if (!cut(line, columns) || strcmp(columns[OFS_SAVINGS_DAY], first) < 0)
 			continue;

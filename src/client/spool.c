@@ -37,7 +37,7 @@ static int spool_temporary(void)
 	return fd;
 }
 
-/* Moves from memory to a file. */
+/* Moves the bytes from memory to a temporary file. */
 static int spool_spill(struct ofs_spool *s)
 {
 	OFS_CLOSE int fd = spool_temporary();
@@ -137,7 +137,7 @@ int ofs_spool_write_all(int fd, const void *data, size_t len)
 		ssize_t n = write(fd, p, len);
 
 		if (n < 0 &&
-		    errno == EAGAIN) { /* a terminal or pipe that others made non-blocking */
+		    errno == EAGAIN) { /* another process made the terminal or pipe non-blocking */
 			struct pollfd ready = { .fd = fd, .events = POLLOUT };
 
 			poll(&ready, 1, -1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes on their way into a tree: in memory while they are few, then in a temporary file that has
- * no name.
+ * A spool holds bytes on their way into a tree: up to 1 MiB in memory, more in an unnamed temporary
+ * file.
  */
 #pragma once
 
@@ -13,9 +13,9 @@ struct ofs_spool {
 	uint64_t size;
 	uint64_t newlines;
 	int last; /* the last byte; '\n' while there is none */
-	struct ofs_buf mem; /* all of it while fd is -1 */
-	int fd;
-	bool borrowed; /* `mem` is somebody else's, and nothing can be appended */
+	struct ofs_buf mem; /* all bytes, while `fd` is -1 */
+	int fd; /* the temporary file, or -1 */
+	bool borrowed; /* `mem` is the caller's, and nothing can be appended */
 };
 
 #define OFS_SPOOL_INIT                 \
@@ -23,26 +23,26 @@ struct ofs_spool {
 		.last = '\n', .fd = -1 \
 	}
 
-/* Fit for OFS_CLEANUP. */
+/* Frees the bytes and makes `s` an empty spool. For OFS_CLEANUP, too. */
 void ofs_spool_finish(struct ofs_spool *s);
 
-/* A spool of bytes in memory, which must stay there as long as the spool is used. */
+/* Makes `s` a spool of bytes in memory, which it borrows. */
 void ofs_spool_wrap(struct ofs_spool *s, const void *data, size_t len);
 
-/* All of it, or -errno and the spool is what it was. */
+/* Appends all bytes. 0, or -errno with the spool unchanged. */
 int ofs_spool_append(struct ofs_spool *s, const void *data, size_t len);
 
-/* Appends what can be read from `fd` up to its end. */
+/* Appends everything up to the end of `fd`. 0 or -errno. */
 int ofs_spool_fill(struct ofs_spool *s, int fd);
 
-/* Lines as sed counts them: an unterminated last one is a line. */
+/* Returns the number of lines as sed counts them: an unterminated last line counts. */
 uint64_t ofs_spool_lines(const struct ofs_spool *s);
 
-/* Short only at the end. */
+/* Reads bytes at `off`. Returns their number, which is short only at the end, or -errno. */
 ssize_t ofs_spool_read(const struct ofs_spool *s, void *buf, size_t size, uint64_t off);
 
-/* Writes all of it to `fd`. 0 or -errno. */
+/* Writes all bytes to `fd`. 0 or -errno. */
 int ofs_spool_copy(const struct ofs_spool *s, int fd);
 
-/* write(2) until all is written. 0 or -errno. */
+/* Writes all of `data` to `fd`. Waits if `fd` is non-blocking. 0 or -errno. */
 int ofs_spool_write_all(int fd, const void *data, size_t len);

@@ -58,8 +58,8 @@ static int target_is_silent(const struct ofs_mount *mount, struct ofs_error *err
 }
 
 /*
- * Asks a mount whether it is alive. Where our calls are limited anyhow, no other child is needed
- * that might be left to wait.
+ * Asks a mount whether it is alive. If calls of this process have a time limit already, no further
+ * child is needed for it.
  */
 static enum ofs_mount_state target_ask(const struct ofs_mount *mount)
 {
@@ -78,8 +78,8 @@ static enum ofs_mount_state target_ask(const struct ofs_mount *mount)
 }
 
 /*
- * Fails for a mount whose owner the caller does not trust with what he writes, and with -ETIMEDOUT
- * for one that does not answer.
+ * Takes over the data of a mount. -EPERM: the caller does not trust its owner. -ETIMEDOUT: the
+ * mount does not answer.
  */
 static int target_set_mount(struct ofs_target *t, const struct ofs_mount *mount,
 			    struct ofs_error *err)
@@ -116,7 +116,7 @@ int ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_error *err,
 	return 0;
 }
 
-/* Whether the current directory leads to another tree than the one that was looked from. */
+/* True if the current directory leads to another tree than opts->from. */
 static bool target_is_elsewhere(const struct ofs_target_options *opts,
 				const struct ofs_mounts *mounts)
 {
@@ -162,7 +162,7 @@ static int target_gone(struct ofs_error *err)
 	return ofs_error_set(err, ENOENT, "the current directory no longer exists");
 }
 
-/* However the store was found, it may be mounted somewhere. */
+/* Uses the mount of the store, if there is one. */
 static int target_look_for_store(struct ofs_target *t, const struct ofs_mounts *mounts,
 				 struct ofs_error *err)
 {
@@ -180,7 +180,7 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 		OFS_FREE char *point = ofs_path_join(t->workspace, OFS_WORKSPACE_MOUNT);
 		struct stat st;
 
-		/* A mount is not looked at: it may not answer. */
+		/* Do not touch a mount, which may not answer. */
 		if (!ofs_mounts_at(mounts, point) && lstat(point, &st) == 0 && S_ISLNK(st.st_mode))
 			return ofs_error_set(err, ELOOP,
 					     "'%s' is a symbolic link, which is not followed: "
@@ -208,8 +208,8 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 }
 
 /*
- * --dir or its variable: a mount, or the place of one. `store` is what was named as the store, or
- * NULL.
+ * Finds the tree by --dir or its variable: a mount or a mountpoint. `store` is the store that was
+ * named, or NULL.
  */
 static int target_by_dir(struct ofs_target *t, const struct ofs_mounts *mounts,
 			 const struct ofs_target_options *opts, const char *dir, const char *store,
@@ -280,7 +280,7 @@ static int target_search(struct ofs_target *t, const struct ofs_target_options *
 	return target_by_workspace(t, mounts, store, err);
 }
 
-/* Allocated: the directory of the agent that is meant; NULL: none is. */
+/* Sets *ret to the directory of the agent that is named, allocated, or NULL. 0 or -errno. */
 static int target_agent(const struct ofs_target_options *opts, struct ofs_error *err, char **ret)
 {
 	const char *name = opts->agent ? opts->agent : getenv("OFFLOAD_AGENT");
@@ -309,7 +309,7 @@ int ofs_target_find(const struct ofs_target_options *opts, const char *workspace
 
 	if (r < 0)
 		return r;
-	/* Without /proc nothing counts as mounted, and the store's lock decides. */
+	/* Without /proc no mounts are known; then the lock of the store prevents double use. */
 	ofs_mounts_read(NULL, &mounts);
 	ofs_probe_enter();
 	r = target_search(&t, opts, &mounts, workspace, err);
@@ -324,7 +324,7 @@ int ofs_target_find(const struct ofs_target_options *opts, const char *workspace
 	return 0;
 }
 
-/* A store rather than a workspace, as far as its names tell. */
+/* True if the names in a directory are those of a store rather than of a workspace. */
 static bool target_is_store(const char *path)
 {
 	static const char *const names[] = { "index.db", "journal", "packs" };
@@ -359,7 +359,7 @@ int ofs_target_find_operand(const struct ofs_target_options *opts, const char *o
 
 		if (r < 0 || !ret->stale)
 			return r;
-		ofs_target_finish(ret); /* of a dead daemon: the store is at rest */
+		ofs_target_finish(ret); /* the daemon is dead, so use its store */
 		by_store.store = mount->source;
 		return ofs_target_find(&by_store, NULL, err, ret);
 	}
@@ -420,17 +420,16 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 	int r = target_open_whole(t, create, err, &b);
 
 	/*
-	 * The engine waits for an owner that is about to go; one that stays is a daemon that came
-	 * just now.
+	 * The engine waits for an owner that is about to end. If the store is still in use, a
+	 * daemon has just been started.
 	 */
 	if (r == -EBUSY && !t->mounted && ofs_mounts_read(NULL, &mounts) == 0) {
 		OFS_FREE char *agent = ofs_steal(t->agent);
 
 		r = target_look_for_store(t, &mounts, err);
-		if (r < 0)
-			return r;
 		ofs_target_set_agent(t, agent);
-		r = t->mounted ? target_open_mount(t, err, &b) : -EBUSY;
+		if (r == 0)
+			r = t->mounted ? target_open_mount(t, err, &b) : -EBUSY;
 	}
 	if (r == 0 && t->agent)
 		r = ofs_backend_enter(b, t->agent, create, err);

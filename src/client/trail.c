@@ -25,14 +25,14 @@ static int mounted_bounds(struct ofs_trail *t, struct ofs_error *err)
 		r = -EPROTO;
 	if (r == -ENODATA || r == -EPROTO)
 		return ofs_error_set(err, -r,
-				     "the daemon of '%s' shows you no log: it is of an "
-				     "older version, or another user's",
+				     "the daemon of '%s' shows you no log: it is an older "
+				     "version, or another user's",
 				     t->access.target.mountpoint);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", ofs_backend_strerror(-r))
 		     : 0;
 }
 
-/* Finds the directory. The store is open just for that, unless it has been mounted since. */
+/* Finds the agent's directory. Closes the store again, unless it has been mounted meanwhile. */
 static int find_agent(struct ofs_trail *t, uint64_t *ret, struct ofs_error *err)
 {
 	struct stat st;

@@ -9,10 +9,10 @@
 #include "base/tokens.h"
 
 #define ATTRIBUTE "user.offload.ledger"
-#define NAME_BYTES 255 /* of an agent or a task; the rest is left out */
+#define NAME_BYTES 255 /* of an agent or task at most; longer names are cut */
 #define CHUNK ((size_t)64 << 10)
 
-/* A name, and the tab behind it. */
+/* Appends a name and a tab. Control characters become blanks. */
 static void append_name(const char *name, struct ofs_buf *out)
 {
 	size_t len = ofs_text_utf8_prefix(name, strnlen(name, NAME_BYTES));

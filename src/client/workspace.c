@@ -9,7 +9,7 @@
 #define WORKSPACE_NAME_MAX 100
 #define WORKSPACE_HASH_DIGITS 12
 
-/* Of the caller, of root, or of the user that became root by sudo. */
+/* True for the caller, root, and the user who became root by sudo. */
 static bool is_ours(uid_t uid)
 {
 	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
@@ -18,9 +18,9 @@ static bool is_ours(uid_t uid)
 }
 
 /*
- * An entry of another user, who may have made it in /tmp, does not count. A mount is checked when it
- * is used, and not touched here: its daemon may not answer. Any other entry that cannot be examined
- * counts.
+ * True if `dir` has an entry `name`. Entries of other users, who may have made them in /tmp, do not
+ * count. A mount counts untouched, since its daemon may not answer; it is checked when it is used.
+ * Any other entry that cannot be examined counts, too.
  */
 static bool workspace_has(const char *dir, const char *name, const struct ofs_mounts *mounts)
 {
@@ -33,8 +33,8 @@ static bool workspace_has(const char *dir, const char *name, const struct ofs_mo
 }
 
 /*
- * A sandbox may leave an empty folder of that name behind, which is no repository. One that cannot
- * be looked into counts, as does a file, which a worktree has.
+ * True if `dir` is the root of a repository. An empty .git, which a sandbox may leave behind, does
+ * not count; one that cannot be examined does, and so does a file, which a worktree has.
  */
 static bool workspace_has_git(const char *dir, const struct ofs_mounts *mounts)
 {
@@ -68,13 +68,13 @@ char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts)
 	return ofs_steal(outside);
 }
 
-/* The user's directory that `variable` names, or else `below` in HOME. */
+/* Sets *ret to the user's directory that `variable` names, or else to `below` in HOME. */
 static int workspace_home(const char *variable, const char *below, struct ofs_error *err,
 			  char **ret)
 {
 	const char *data = getenv(variable), *home = getenv("HOME");
 
-	if (data && data[0] == '/') { /* a relative one is to be ignored, says its specification */
+	if (data && data[0] == '/') { /* the XDG specification ignores relative paths */
 		*ret = ofs_strdup(data);
 		return 0;
 	}
@@ -101,7 +101,7 @@ int ofs_workspace_here(struct ofs_error *err, char **ret)
 	return 0;
 }
 
-/* <home>/offloadfs/<name>-<digits of the hash of `what`> */
+/* Sets *ret to <home>/offloadfs/<name>-<digits of the hash of `what`>. */
 static int workspace_place(const char *home, const char *name, const char *what,
 			   struct ofs_error *err, char **ret)
 {

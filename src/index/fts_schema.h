@@ -18,7 +18,8 @@
  *   model    The id (embed/embed.h) of a model that makes vectors.
  *   vector   The vectors of the documents of a content, one after the other, by a model. They stay
  *            when the content is indexed again, since its documents are the same but for their
- *            numbers; the row then gets a new number.
+ *            numbers; the rows then get new numbers. Numbers only grow, so the last row is never
+ *            pruned.
  */
 #pragma once
 
@@ -79,15 +80,17 @@ extern const char ofs_fts_clear[];
 	  " ORDER BY c.id LIMIT 1") \
 	X(VECTOR_DOCS, "SELECT off, len FROM doc WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id") \
 	X(VECTOR_PUT, "INSERT INTO vector(model, sha, data) VALUES(?1, ?2, ?3)") \
-	X(VECTOR_RENUMBER, "UPDATE vector SET id = (SELECT max(id) FROM vector) + 1 WHERE id IN" \
-	 " (SELECT v.id FROM content c JOIN vector v ON substr(v.sha, 1, 4) = substr(c.sha, 1, 4)" \
-	  " AND v.sha = c.sha WHERE c.id = ?1 LIMIT 1)") \
+	X(VECTOR_RENUMBER, "UPDATE vector SET id = n.id FROM (SELECT v.id AS old, row_number()" \
+	  " OVER () + (SELECT max(id) FROM vector) AS id FROM content c JOIN vector v" \
+	  " ON substr(v.sha, 1, 4) = substr(c.sha, 1, 4) AND v.sha = c.sha WHERE c.id = ?1) n" \
+	  " WHERE vector.id = n.old") \
 	X(VECTOR_LIST, "SELECT v.id, c.doc, c.docs, v.data FROM vector v JOIN content c" \
 	  " ON substr(c.sha, 1, 4) = substr(v.sha, 1, 4) AND c.sha = v.sha AND c.docs > 0" \
 	  " WHERE v.id > ?2 AND v.model = ?1 ORDER BY v.id LIMIT ?3") \
 	X(VECTOR_PRUNE, "DELETE FROM vector WHERE id IN (SELECT v.id FROM vector v WHERE" \
-	  " v.model <> ?1 OR NOT EXISTS(SELECT 1 FROM content c WHERE substr(c.sha, 1, 4)" \
-	  " = substr(v.sha, 1, 4) AND c.sha = v.sha AND c.users > 0) LIMIT 256)") \
+	  " v.id < (SELECT max(id) FROM vector) AND (v.model <> ?1 OR NOT EXISTS(SELECT 1" \
+	  " FROM content c WHERE substr(c.sha, 1, 4) = substr(v.sha, 1, 4) AND c.sha = v.sha" \
+	  " AND c.users > 0)) LIMIT 256)") \
 	X(FIND_WORD, "SELECT rowid FROM word WHERE word MATCH ?2 ORDER BY rowid DESC LIMIT ?1") \
 	X(FIND_START, "SELECT doc FROM word_row WHERE term >= ?2 AND term < ?3 LIMIT ?1") \
 	X(FIND_LABEL, "SELECT rowid FROM label WHERE label MATCH ?2 ORDER BY rowid DESC LIMIT ?1")

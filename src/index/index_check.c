@@ -47,6 +47,11 @@ static void checking_destroy(struct checking **k)
 /* Takes over `text`. Names may hold any bytes, so those that would break the line are replaced. */
 static void findings_add(struct findings *f, uint64_t ino, char *text)
 {
+	if (f->n == FINDINGS_MAX) {
+		f->more++;
+		free(text);
+		return;
+	}
 	for (char *p = text; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
@@ -56,7 +61,7 @@ static void findings_add(struct findings *f, uint64_t ino, char *text)
 /* SQLite reports on a b-tree in one text, under a heading. */
 static void findings_add_lines(struct findings *f, const char *text)
 {
-	while (*text && f->n < FINDINGS_MAX) {
+	while (*text) {
 		size_t len = strcspn(text, "\n");
 
 		if (len && strncmp(text, "***", 3) != 0)
@@ -69,10 +74,6 @@ static int findings_take(struct findings *f, const struct ofs_rule *c, sqlite3_s
 {
 	const char *text = (const char *)sqlite3_column_text(st, 1);
 
-	if (f->n == FINDINGS_MAX) {
-		f->more++;
-		return 0;
-	}
 	if (!text)
 		return -ENOMEM;
 	if (c->tree)
@@ -150,10 +151,9 @@ static int check_broke(struct checking *k, const struct ofs_rule *c, int failure
 	k->damaged = true;
 	if (failure != -EUCLEAN)
 		return failure;
-	if (k->found.n < FINDINGS_MAX)
-		findings_add(&k->found, 0,
-			     ofs_format("the index is damaged: the check of %s did not finish: %s",
-					c->of, sqlite3_errmsg(k->ix->db.conn)));
+	findings_add(&k->found, 0,
+		     ofs_format("the index is damaged: the check of %s did not finish: %s", c->of,
+				sqlite3_errmsg(k->ix->db.conn)));
 	return 0;
 }
 

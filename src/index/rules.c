@@ -432,6 +432,16 @@
 	" FROM (SELECT id, pack, off, lag(off + stored) OVER w AS stop, lag(id) OVER w AS other" \
 	" FROM frame INDEXED BY frame_place WINDOW w AS (PARTITION BY pack ORDER BY off))" \
 	" WHERE stop > off"
+#define FIND_EXTENTS \
+	"SELECT 0, format('extents overlap at %lld of pack %lld', off, pack) FROM (SELECT pack, off," \
+	" lag(off + len) OVER (PARTITION BY pack ORDER BY off) AS stop FROM extent) WHERE stop > off"
+/* An extent begins or ends within such a frame. */
+#define FIND_PARTLY \
+	"SELECT 0, format('frame %llu at %lld of pack %lld lies only partly in an extent', f.id," \
+	" f.off, f.pack) FROM (SELECT pack, off AS edge FROM extent UNION" \
+	" SELECT pack, off + len FROM extent) e CROSS JOIN frame f ON f.id = (SELECT id FROM frame" \
+	" INDEXED BY frame_place WHERE pack = e.pack AND off < e.edge ORDER BY off DESC LIMIT 1)" \
+	" WHERE f.live > 0 AND f.off + f.stored > e.edge"
 #define FIND_BEYOND \
 	"SELECT 0, format('frame %llu takes %lld bytes at %lld of pack %lld, but the packs" \
 	" end at %lld of %lld', f.id, f.stored, f.off, f.pack, m.pack_size, m.pack)" \
@@ -470,6 +480,8 @@ const struct ofs_rule ofs_rules[] = {
 	TREE("tombstone"),
 	TREE("ledger"),
 	TREE("mark"),
+	TREE("object"),
+	TREE("extent"),
 	{ "the root", FIND_NO_ROOT, REPAIR_NO_ROOT },
 	{ "modes", FIND_NOT_DIR, REPAIR_NOT_DIR },
 	{ "modes", FIND_NOT_FILE, REPAIR_NOT_FILE },
@@ -502,6 +514,8 @@ const struct ofs_rule ofs_rules[] = {
 	{ "places of chunks", FIND_OUTSIDE, NULL },
 	{ "overlapping chunks", FIND_OVERLAP, NULL },
 	{ "overlapping frames", FIND_FRAMES, NULL },
+	{ "overlapping extents", FIND_EXTENTS, NULL },
+	{ "frames partly in extents", FIND_PARTLY, NULL },
 	{ "ends of packs", FIND_BEYOND, NULL },
 };
 

@@ -23,14 +23,14 @@ struct vfs_kind {
 	const char *what; /* the database, in messages */
 	int page;
 	uint32_t application;
-	const char *pwrite, *truncate, *sync; /* failpoints */
+	const char *pread, *pwrite, *truncate, *sync; /* failpoints */
 };
 
 static const struct vfs_kind vfs_kinds[] = {
-	{ OFS_INDEX_VFS, "index", OFS_INDEX_PAGE_SIZE, OFS_INDEX_APPLICATION, "index.pwrite",
-	  "index.truncate", "index.sync" },
-	{ OFS_FTS_VFS, "search index", OFS_FTS_PAGE_SIZE, OFS_FTS_APPLICATION, "search.pwrite",
-	  "search.truncate", "search.sync" },
+	{ OFS_INDEX_VFS, "index", OFS_INDEX_PAGE_SIZE, OFS_INDEX_APPLICATION, "index.pread",
+	  "index.pwrite", "index.truncate", "index.sync" },
+	{ OFS_FTS_VFS, "search index", OFS_FTS_PAGE_SIZE, OFS_FTS_APPLICATION, "search.pread",
+	  "search.pwrite", "search.truncate", "search.sync" },
 };
 #define KINDS OFS_ARRAY_SIZE(vfs_kinds)
 
@@ -149,6 +149,12 @@ static int page_read_part(sqlite3_file *f, uint8_t *buf, int n, sqlite3_int64 of
 	return SQLITE_OK;
 }
 
+static int vfs_fault(int fault, int rc)
+{
+	errno = -fault;
+	return fault == -ENOSPC ? SQLITE_FULL : rc;
+}
+
 /*
  * SQLite reads the header first, without a lock, to learn the page size, and trusts no page before
  * it has read all of page 1. The header is not checked, because an interrupted checkpoint may have
@@ -156,17 +162,19 @@ static int page_read_part(sqlite3_file *f, uint8_t *buf, int n, sqlite3_int64 of
  */
 static int vfs_read(sqlite3_file *f, void *buf, int n, sqlite3_int64 off)
 {
-	if (!vfs_file(f)->paged || off + n <= HEADER_SIZE)
-		return vfs_inner(f)->pMethods->xRead(vfs_inner(f), buf, n, off);
-	if (n == page_size(f) && off % n == 0)
-		return page_read(f, buf, off);
-	return page_read_part(f, buf, n, off);
-}
+	int fault = ofs_failpoint(vfs_file(f)->kind->pread);
+	int rc;
 
-static int vfs_fault(int fault, int rc)
-{
-	errno = -fault;
-	return fault == -ENOSPC ? SQLITE_FULL : rc;
+	if (fault < 0)
+		return vfs_fault(fault, SQLITE_IOERR_READ);
+	if (!vfs_file(f)->paged || off + n <= HEADER_SIZE)
+		rc = vfs_inner(f)->pMethods->xRead(vfs_inner(f), buf, n, off);
+	else if (n == page_size(f) && off % n == 0)
+		rc = page_read(f, buf, off);
+	else
+		rc = page_read_part(f, buf, n, off);
+	ofs_failpoint_after(fault);
+	return rc;
 }
 
 /*

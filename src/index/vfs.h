@@ -22,8 +22,8 @@
  *
  * A database opened with SQLITE_OPEN_READONLY is one that nobody changes.
  *
- * Failpoints: index.pwrite, index.sync and index.truncate, for database, WAL and journal alike;
- * search.pwrite and so on for the search index.
+ * Failpoints: index.pread, index.pwrite, index.sync and index.truncate, for database, WAL and
+ * journal alike; search.pread and so on for the search index.
  */
 #pragma once
 

@@ -7,15 +7,15 @@
 #include "base/text.h"
 #include "io/http.h"
 
-/* A timeout that is longer is none. */
+/* A longer timeout counts as none. */
 #define TIMEOUT_MAX (10 * 365 * 86400 * OFS_NS_PER_S)
 
 struct ofs_endpoint {
 	struct ofs_endpoint_settings set;
 	struct ofs_http *http;
-	char *path; /* of the base, without a slash at its end */
-	char *origin; /* "https://host:port", for errors: the rest of a URL may hold secrets */
-	int64_t until; /* by ofs_clock_monotonic() */
+	char *path; /* path of the base URL, without trailing slashes */
+	char *origin; /* "https://host:port", for errors, as the rest of a URL may hold secrets */
+	int64_t until; /* deadline by ofs_clock_monotonic() */
 };
 
 char *ofs_endpoint_refusal(const void *body, size_t len)
@@ -82,7 +82,7 @@ static int set_url(struct ofs_endpoint *e, struct ofs_error *err)
 	OFS_CLEANUP(ofs_http_url_finish) struct ofs_http_url url = { 0 };
 	size_t len;
 
-	/* Not shown: who got it wrong may have put the key there. */
+	/* The URL is not shown, since a wrong one may contain the key. */
 	if (ofs_http_url_split(e->set.url, &url) < 0)
 		return ofs_error_set(err, EINVAL,
 				     "the endpoint is not a URL: it must be like https://host/v1");
@@ -93,17 +93,17 @@ static int set_url(struct ofs_endpoint *e, struct ofs_error *err)
 	if (url.has_user)
 		return ofs_error_set(err, EINVAL,
 				     "the URL of the endpoint %s://%s must not hold a user or a "
-				     "password: give a key",
+				     "password: use a key",
 				     url.scheme, url.host);
 	if (strcmp(url.scheme, "https") != 0 && strcmp(url.scheme, "http") != 0)
 		return ofs_error_set(err, EINVAL,
-				     "an endpoint is asked by https, or http on this machine, not "
-				     "by %s",
+				     "the scheme of an endpoint must be https, or http on this "
+				     "machine, not %s",
 				     url.scheme);
 	if (strcmp(url.scheme, "http") == 0 && !ofs_http_is_loopback(url.host))
 		return ofs_error_set(err, EINVAL,
 				     "the endpoint http://%s is not on this machine, and without "
-				     "TLS all could read the %s on its way: use https://",
+				     "TLS anybody on the way could read the %s: use https://",
 				     url.host, e->set.content);
 	e->origin = ofs_format("%s://%s%s%s", url.scheme, url.host, url.port ? ":" : "",
 			       url.port ? url.port : "");
@@ -123,19 +123,19 @@ int ofs_endpoint_open(const struct ofs_endpoint_settings *s, struct ofs_error *e
 	if (!HAVE_LIBCURL)
 		return ofs_error_set(
 			err, EOPNOTSUPP,
-			"this program was built without libcurl, so no endpoint can be asked; "
-			"%s can",
+			"this program was built without libcurl, so no endpoint can be reached; "
+			"use %s",
 			s->instead);
 	if (!ofs_http_is_possible())
 		return ofs_error_set(err, EOPNOTSUPP,
-				     "libcurl cannot be loaded, so no endpoint can be asked; "
+				     "libcurl cannot be loaded, so no endpoint can be reached; "
 				     "install libcurl4, or use %s",
 				     s->instead);
 	if (s->key && !ofs_http_is_token(s->key))
 		return ofs_error_set(
 			err, EINVAL,
-			"the endpoint's key is empty, or has a blank or another character "
-			"that a key cannot have");
+			"the endpoint's key is empty, or has a blank or another invalid "
+			"character");
 	e = ofs_alloc(sizeof(*e));
 	e->set = *s;
 	e->until = INT64_MAX;
@@ -160,9 +160,9 @@ void ofs_endpoint_close(struct ofs_endpoint *e)
 	free(e);
 }
 
-/* ---- asking */
+/* ---- requests */
 
-/* Allocated: the base with the name of the call after it; one that has it already is right, too. */
+/* Returns the URL of a call, for the caller to free. The base may already end in `name`. */
 static char *url_of(const struct ofs_endpoint *e, const char *name)
 {
 	size_t len = strlen(e->path), suffix = strlen(name);
@@ -182,7 +182,7 @@ static int fail_transfer(const struct ofs_endpoint *e, int code, const char *rea
 		return fail_timeout(e, err);
 	if (code == -EFBIG)
 		return ofs_endpoint_fail(e, EFBIG, large, NULL, err);
-	return ofs_endpoint_fail(e, ECONNREFUSED, "cannot be asked", reason, err);
+	return ofs_endpoint_fail(e, ECONNREFUSED, "cannot be reached", reason, err);
 }
 
 static int fail_status(const struct ofs_endpoint *e, const struct ofs_http_answer *answer,

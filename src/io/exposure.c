@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* The checker for leaks, which is part of this sanitizer, attaches to the process. */
+/* The leak checker of this sanitizer attaches to the process. */
 #ifdef __SANITIZE_ADDRESS__
 #define ATTACHED 1
 #else

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Closes the memory of this process, which holds content, to other processes of the same user, and
- * keeps it out of core dumps. OFFLOADFS_COREDUMP=1 in the environment leaves both, for debugging.
- * Programs that the process executes are not affected.
+ * Protects the memory of this process, which holds content, from other processes of the same user,
+ * and keeps it out of core dumps. OFFLOADFS_COREDUMP=1 in the environment disables both
+ * protections, for debugging. Programs that this process executes are not affected.
  */
 void ofs_exposure_end(void);

@@ -10,7 +10,7 @@
 #include "base/util.h"
 
 #define FAILPOINT_MAX 64
-/* Beside the OFS_FAULT_*. */
+/* Actions besides OFS_FAULT_*. */
 #define FAILPOINT_KILL 3
 #define FAILPOINT_SLOW 4
 #define SLOW_NS (20 * 1000 * 1000)
@@ -30,16 +30,16 @@ static const struct {
 };
 
 struct failpoint {
-	const char *name; /* into failpoint_list */
+	const char *name; /* points into failpoint_list */
 	const char *action;
 	int fault;
-	unsigned long at; /* 0: every hit */
+	unsigned long at; /* the hit at which it fires; 0: every hit */
 	unsigned long hits; /* atomic */
 };
 
 int ofs_failpoint_armed = 1;
 
-/* Written once under failpoint_once, but for the hit counts. */
+/* Written once under failpoint_once, except for the hit counts. */
 static pthread_once_t failpoint_once = PTHREAD_ONCE_INIT;
 static struct failpoint failpoints[FAILPOINT_MAX];
 static size_t failpoint_count;
@@ -99,7 +99,7 @@ static void failpoint_parse(void)
 		failpoint_parse_item(item);
 }
 
-/* Uses the system calls themselves: a failpoint must not meet a failpoint. */
+/* Calls the system directly, so that a failpoint cannot trigger another. */
 static void failpoint_record(const struct failpoint *p, unsigned long hit)
 {
 	char line[128];

@@ -14,7 +14,7 @@
 #define READ_STEP ((size_t)64 << 10)
 #define COPY_STEP ((size_t)1 << 20)
 
-/* The end of a call with a failpoint: returns its result `r`. */
+/* Ends a call that has a failpoint and returns its result `r`. */
 static int ended(int fault, int r)
 {
 	if (r == 0)
@@ -47,7 +47,7 @@ int ofs_io_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 	};
 	int fd;
 
-	do /* EAGAIN: something was renamed meanwhile, which only matters with ".." */
+	do /* EAGAIN: something was renamed meanwhile, which matters only for ".." */
 		fd = (int)syscall(SYS_openat2, dirfd, *path ? path : ".", &how, sizeof(how));
 	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
 	return fd < 0 ? -errno : fd;
@@ -116,7 +116,7 @@ int ofs_io_pread_exact(int fd, void *buf, size_t len, uint64_t off)
 	return (size_t)n == len ? 0 : -EIO;
 }
 
-/* Drops the first `n` bytes of what the pieces describe. */
+/* Skips the first `n` bytes of the pieces. */
 static void iov_advance(struct iovec **iov, int *count, size_t n)
 {
 	while (*count && n >= (*iov)->iov_len) {
@@ -139,7 +139,7 @@ static size_t iov_total(const struct iovec *iov, int count)
 	return total;
 }
 
-/* Keeps only the first `n` bytes. */
+/* Truncates the pieces to their first `n` bytes. */
 static void iov_cut(struct iovec *iov, int count, size_t n)
 {
 	for (int i = 0; i < count; i++) {
@@ -150,7 +150,7 @@ static void iov_cut(struct iovec *iov, int count, size_t n)
 
 typedef ssize_t iov_fn(int fd, const struct iovec *iov, int n, off_t off);
 
-/* Repeats preadv() or pwritev() until all is done. */
+/* Repeats preadv() or pwritev() until all bytes are transferred. */
 static int iov_all(iov_fn *fn, int fd, struct iovec *iov, int n, uint64_t off)
 {
 	ssize_t done;
@@ -196,10 +196,7 @@ int ofs_io_pwritev(int fd, struct iovec *iov, int n, uint64_t off)
 	return pwritev_faulty("io.pwritev", fd, iov, n, off);
 }
 
-/*
- * fsync and fdatasync are not repeated on EINTR: a second call may find the error already
- * reported.
- */
+/* Neither fsync nor fdatasync is repeated on EINTR, since the error may be reported only once. */
 int ofs_io_datasync(int fd)
 {
 	int fault = ofs_failpoint("io.datasync");
@@ -251,7 +248,7 @@ int ofs_io_zero(int fd, uint64_t off, uint64_t len)
 	return fault < 0 ? fault : ended(fault, write_zeros(fd, off, off + len));
 }
 
-/* Stays within the file: punching never makes it longer either. */
+/* Stays within the file, since punching does not extend it either. */
 static int punch_by_writing(int fd, uint64_t off, uint64_t len)
 {
 	struct stat st;
@@ -318,13 +315,13 @@ int ofs_io_is_kept(int fd, uint64_t size)
 {
 	struct statx st;
 
-	/* Without its times: see store/presence.c. */
+	/* Does not ask for times: see store/presence.c. */
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_NLINK | STATX_SIZE, &st) < 0)
 		return 0;
 	return !st.stx_nlink ? -ESTALE : st.stx_size < size ? -ENODATA : 0;
 }
 
-/* Where the file has bytes from `off` on that are in no hole; UINT64_MAX: nowhere. */
+/* Returns the offset of the first data at or after `off`, or UINT64_MAX if there is none. */
 static uint64_t next_data(int fd, uint64_t off)
 {
 	off_t at = lseek(fd, (off_t)off, SEEK_DATA);
@@ -371,7 +368,7 @@ int ofs_io_rmdir(int dirfd, const char *path)
 	return unlinkat(dirfd, path, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-/* Makes the name `path`, just renamed into place, durable. */
+/* Makes the name `path`, just renamed into place, durable by syncing its directory. */
 static int sync_parent(int dirfd, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -435,7 +432,7 @@ int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *re
 	if (fd < 0)
 		return fd;
 	do {
-		/* One byte more than allowed shows that the file is too large. */
+		/* Reading one byte more than allowed shows that the file is too large. */
 		step = OFS_MIN(max - (ret->len - before), READ_STEP) + 1;
 		r = ofs_buf_try_reserve(ret, step);
 		if (r < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only caller of open, pwrite, fsync and rename in the engine, so that faults can be injected
- * in one place and the ordering of durable writes can be read in one place.
+ * The only caller of open, pwrite, fsync and rename in the engine: here faults are injected, and
+ * the order of durable writes can be followed.
  *
- * Every function returns 0 (or a count) or -errno. EINTR and short transfers are dealt with here.
+ * Every function returns 0 (or a count) or -errno, and handles EINTR and short transfers.
  */
 #pragma once
 
@@ -13,77 +13,70 @@
 #include "base/buf.h"
 
 /*
- * openat with O_CLOEXEC; returns the descriptor, owned by the caller. What lies in a directory that
- * is given may be anybody's work: a symbolic link there is -ELOOP or -ENOTDIR, and a FIFO does not
- * hold us up. With AT_FDCWD links are followed.
+ * openat with O_CLOEXEC; returns the descriptor, owned by the caller. A given directory may be
+ * under somebody else's control, so a symbolic link there fails with -ELOOP or -ENOTDIR, and
+ * opening a FIFO does not block. With AT_FDCWD links are followed.
  */
 int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode);
 
 /*
- * openat2 with O_CLOEXEC for a path that must not lead out of `dirfd`: -ELOOP for a symbolic link
- * anywhere in it (but for the last component with O_PATH | O_NOFOLLOW), -EXDEV for ".." above
- * `dirfd` and for another mount. `path` may be "", which is `dirfd` itself.
+ * openat2 with O_CLOEXEC for a path that must stay below `dirfd`: -ELOOP for any symbolic link in
+ * it (except as the last component with O_PATH | O_NOFOLLOW), -EXDEV for ".." above `dirfd` or
+ * another mount. "" stands for `dirfd` itself.
  */
 int ofs_io_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
 
-/* Closes *fd and sets it to -1; a negative one is left alone. */
+/* Closes *fd unless it is negative, and sets it to -1. */
 void ofs_io_close(int *fd);
 
-/* mkdirat; an existing directory is not an error. */
+/* mkdirat. An existing directory is not an error; anything else there is -ENOTDIR. */
 int ofs_io_mkdir(int dirfd, const char *path, mode_t mode);
 
 int ofs_io_chmod(int fd, mode_t mode);
 
-/*
- * A read failed, in functions that answer -EIO for damaged content: it may be sound, and reading
- * again may succeed.
- */
+/* Returned instead of -EIO (damaged content) if a read fails: another one may succeed. */
 #define OFS_EREAD EREMOTEIO
 
-/* Reads until `len` bytes or the end of the file; returns the count read. */
+/* Reads `len` bytes, or fewer at the end of the file; returns the number read. */
 ssize_t ofs_io_pread(int fd, void *buf, size_t len, uint64_t off);
 
-/* Reads exactly `len` bytes; -EIO when the file ends before that. */
+/* Reads exactly `len` bytes; -EIO if the file ends earlier. */
 int ofs_io_pread_exact(int fd, void *buf, size_t len, uint64_t off);
 
-/* The same into `n` pieces that follow each other in the file; `iov` is consumed. */
+/* As ofs_io_pread_exact(), into `n` consecutive pieces. Modifies `iov`. */
 int ofs_io_preadv_exact(int fd, struct iovec *iov, int n, uint64_t off);
 
-/* Writes all of it or fails; a failed call may have written any part of it. */
+/* Writes all `len` bytes. A failed call may have written any part of them. */
 int ofs_io_pwrite(int fd, const void *buf, size_t len, uint64_t off);
 
-/* The same for `n` (at most 8) pieces that follow each other; `iov` is consumed. */
+/* As ofs_io_pwrite(), for `n` (at most 8) consecutive pieces. Modifies `iov`. */
 int ofs_io_pwritev(int fd, struct iovec *iov, int n, uint64_t off);
 
 int ofs_io_datasync(int fd);
 int ofs_io_sync(int fd);
 int ofs_io_truncate(int fd, uint64_t size);
 
-/*
- * Gives a range back to the filesystem; it reads as zeros afterwards, whether or not punching is
- * supported.
- */
+/* Deallocates a range, which then reads as zeros. Writes zeros if punching is not supported. */
 int ofs_io_punch(int fd, uint64_t off, uint64_t len);
 
-/*
- * Writes zeros: the range is in the file afterwards, with blocks of its own that are written. A
- * failed call may have written any part of it.
- */
+/* Writes zeros into new or existing blocks. A failed call may have written any part of them. */
 int ofs_io_zero(int fd, uint64_t off, uint64_t len);
 
-/* Makes the file at least `size` bytes large and sets room aside for all of them. */
+/* Extends the file to at least `size` bytes and allocates them all. */
 int ofs_io_allocate(int fd, uint64_t size);
 
-/* Size in bytes; with `ret_allocated` (may be NULL) also the bytes that the file occupies. */
+/* Sets *ret_size to the size in bytes and *ret_allocated, unless NULL, to the bytes allocated. */
 int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated);
 
-/* Where the first data from `off` on lies that is no hole; -ENXIO: there is none. */
+/* Sets *ret to the offset of the first data at or after `off`; -ENXIO if there is none. */
 int ofs_io_next_data(int fd, uint64_t off, uint64_t *ret);
 
-/* 0; -ESTALE: the file was removed; -ENODATA: it was cut short of `size` bytes. */
+/* Returns 0; -ESTALE if the file was removed; -ENODATA if it is shorter than `size` bytes. */
 int ofs_io_is_kept(int fd, uint64_t size);
 
-/* `to` becomes as long as `from` and holds the same from `off` on, holes too, durably. */
+/*
+ * Makes `to` as long as `from` and equal to it from `off` on, including holes; durable on return.
+ */
 int ofs_io_copy(int from, int to, uint64_t off);
 
 int ofs_io_rename(int dirfd, const char *from, const char *to);
@@ -92,30 +85,28 @@ int ofs_io_rename(int dirfd, const char *from, const char *to);
 int ofs_io_unlink(int dirfd, const char *path);
 int ofs_io_rmdir(int dirfd, const char *path);
 
-/*
- * Replaces `path` by a file with this content, durably: temporary file, fsync, rename, fsync of
- * the directory.
- */
+/* Replaces `path` durably: temporary file, fsync, rename, fsync of the directory. */
 int ofs_io_write_file(int dirfd, const char *path, const void *data, size_t len);
 
-/* Appends the whole file to `ret`; -EFBIG if it is larger than `max`; -ENOMEM. */
+/*
+ * Appends the whole file to `ret`, unchanged on failure; -EFBIG if it exceeds `max` bytes; -ENOMEM.
+ */
 int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *ret);
 
 /*
- * Appends what can be read from a descriptor, up to its end, to `ret`, whose data is not NULL
- * afterwards; -EFBIG if it is more than `max` bytes; -ENOMEM.
+ * Appends what can be read from a descriptor, up to its end, to `ret`; -EFBIG if it exceeds `max`
+ * bytes, -ENOMEM. After that ret->data is not NULL.
  */
 int ofs_io_read_fd(int fd, size_t max, struct ofs_buf *ret);
 
 /*
- * Calls `fn(arg, name)` for each entry but "." and ".."; a nonzero return ends the walk and is
- * returned.
+ * Calls `fn(arg, name)` for each entry except "." and "..", until it returns nonzero; returns that.
  */
 int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *name), void *arg);
 
 /*
- * Takes the lock of an open file, exclusive or shared, without waiting; it lasts until every copy
- * of the descriptor is closed, so the kernel frees it when the process dies. -EWOULDBLOCK: another
- * has it.
+ * Locks an open file, exclusively or shared, without waiting; -EWOULDBLOCK if it is taken. The lock
+ * lasts until every copy of the descriptor is closed, so the kernel releases it if the process
+ * dies.
  */
 int ofs_io_lock(int fd, bool shared);

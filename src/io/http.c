@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-/* Of what others say within an error, in bytes. */
+/* Bytes of a server's own words in an error message. */
 #define SAID_MAX 240
 
 bool ofs_http_is_loopback(const char *host)
@@ -27,7 +27,7 @@ bool ofs_http_is_token(const char *text)
 	return end > text && !*end;
 }
 
-/* Allocated: `text` with "[key]" for each `secret`. */
+/* Returns `text` with "[key]" in place of each `secret`; the caller frees it. */
 static char *without(const char *text, const char *secret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
@@ -125,14 +125,14 @@ char *ofs_http_url_with_path(const char *url, const char *path)
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* Of all headers of an answer, in bytes. */
+/* Total bytes of the headers of an answer. */
 #define HEADERS_MAX ((size_t)256 << 10)
-/* Of a body before which the server is asked; libcurl waits for no smaller one. */
+/* Bytes of a body above which the server is asked first; libcurl never asks for smaller ones. */
 #define ASK_FROM ((size_t)1 << 20)
 
 struct ofs_http {
 	CURL *curl;
-	/* The request under way. */
+	/* The current request. */
 	const struct ofs_http_call *call;
 	struct ofs_http_answer *answer;
 	bool too_large;
@@ -141,7 +141,7 @@ struct ofs_http {
 
 /* ---- libcurl */
 
-/* Nothing checks the types of arguments here: numbers must be long. */
+/* Argument types are not checked here: numbers must be long. */
 #define CURL_FUNCTIONS(X)     \
 	X(curl_global_init)   \
 	X(curl_easy_init)     \
@@ -164,7 +164,7 @@ static struct {
 	bool found;
 } lib;
 
-/* Its ABI has been the same since 2006; Debian has it for two TLS libraries. */
+/* The ABI has been stable since 2006. Debian has builds for two TLS libraries. */
 static void lib_load(void)
 {
 	static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
@@ -198,7 +198,7 @@ static void url_cleanup(CURLU **url)
 	lib.curl_url_cleanup_(*url);
 }
 
-/* NULL: it is none. */
+/* Returns NULL if `text` is not a URL. */
 static CURLU *url_parse(const char *text)
 {
 	CURLU *url = lib.curl_url_();
@@ -211,7 +211,7 @@ static CURLU *url_parse(const char *text)
 	return NULL;
 }
 
-/* Allocated; NULL: it has none. */
+/* Returns a part, which the caller frees, or NULL if there is none. */
 static char *url_part(CURLU *url, CURLUPart part)
 {
 	char *text = NULL, *copy = NULL;
@@ -295,10 +295,10 @@ static size_t take_answer(char *data, size_t size, size_t n, void *arg)
 	size *= n;
 	h->too_large = size > room && !refused;
 	ofs_buf_append(&h->answer->body, data, OFS_MIN(size, room));
-	return OFS_MIN(size, room); /* less than came ends the transfer */
+	return OFS_MIN(size, room); /* a smaller count ends the transfer */
 }
 
-/* One line. A status starts the headers of another answer: the one before was not the last. */
+/* Takes one line. A status line starts a new answer: the previous one was not the last. */
 static size_t take_header(char *data, size_t size, size_t n, void *arg)
 {
 	struct ofs_http *h = arg;
@@ -378,7 +378,7 @@ static void set_limits(struct ofs_http *h)
 	}
 }
 
-/* No redirects, and certificates are verified: libcurl's defaults, said all the same. */
+/* Redirects are off and certificates verified by default; this is explicit all the same. */
 static void set_options(struct ofs_http *h, CURLU *url, struct curl_slist *headers)
 {
 	__typeof__(curl_easy_setopt) *set = lib.curl_easy_setopt_;
@@ -398,17 +398,17 @@ static void set_options(struct ofs_http *h, CURLU *url, struct curl_slist *heade
 	set(curl, CURLOPT_SSL_VERIFYPEER, 1L);
 	set(curl, CURLOPT_SSL_VERIFYHOST, 2L);
 	set(curl, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-	/* One request at a time: HTTP/2 would gain nothing. */
+	/* There is only one request at a time, so HTTP/2 would gain nothing. */
 	set(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	/* libcurl has been built with a list of its own, and looks at no variable. */
+	/* libcurl has a built-in list of authorities and does not read this variable. */
 	if (!authorities || !*authorities)
 		authorities = getenv("SSL_CERT_FILE");
 	if (authorities && *authorities)
 		set(curl, CURLOPT_CAINFO, authorities);
-	/* What is for this machine must not go to a proxy, whatever the environment says. */
+	/* Requests to this machine must not go to a proxy, whatever the environment says. */
 	if (host && ofs_http_is_loopback(host))
 		set(curl, CURLOPT_PROXY, "");
-	/* No signals: other threads may be about. */
+	/* There may be other threads, so libcurl must not use signals. */
 	set(curl, CURLOPT_NOSIGNAL, 1L);
 	set(curl, CURLOPT_USERAGENT, "offload/" OFS_VERSION);
 	set(curl, CURLOPT_HTTPHEADER, headers);
@@ -416,7 +416,7 @@ static void set_options(struct ofs_http *h, CURLU *url, struct curl_slist *heade
 	set(curl, CURLOPT_WRITEDATA, h);
 	set(curl, CURLOPT_HEADERFUNCTION, take_header);
 	set(curl, CURLOPT_HEADERDATA, h);
-	/* The only way to learn that libcurl sent the request again. */
+	/* This is the only way to learn that libcurl sent the request again. */
 	set(curl, CURLOPT_VERBOSE, 1L);
 	set(curl, CURLOPT_DEBUGFUNCTION, count_sent);
 	set(curl, CURLOPT_DEBUGDATA, h);
@@ -424,7 +424,7 @@ static void set_options(struct ofs_http *h, CURLU *url, struct curl_slist *heade
 	set_limits(h);
 }
 
-/* The list lies in one piece of memory. */
+/* Returns the headers as a list in a single allocation, which the caller frees. */
 static struct curl_slist *make_headers(const struct ofs_http_call *call)
 {
 	const char *const *headers = call->headers;
@@ -437,7 +437,9 @@ static struct curl_slist *make_headers(const struct ofs_http_call *call)
 	list = ofs_alloc((n + 1) * sizeof(*list));
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct curl_slist){ (char *)headers[i], &list[i + 1] };
-	/* Else a large request would wait for a word that many servers do not give. */
+	/*
+	 * Otherwise a large request would wait for an interim answer that many servers do not send.
+	 */
 	list[n].data = (char *)(asks ? "Expect: 100-continue" : "Expect:");
 	return list;
 }
@@ -472,14 +474,14 @@ int ofs_http_ask(struct ofs_http *h, const struct ofs_http_call *call, struct of
 	if (!url)
 		return fail(h, CURLE_URL_MALFORMAT);
 	set_options(h, url, headers);
-	/* Where the TLS library writes by itself. */
+	/* The TLS library may write to the socket itself. */
 	ofs_sigpipe_hold(&sigpipe);
 	code = lib.curl_easy_perform_(h->curl);
 	ofs_sigpipe_release(&sigpipe);
 	ret->status = (int)status_of(h);
 	lib.curl_easy_getinfo_(h->curl, CURLINFO_REDIRECT_URL, &redirect);
 	ret->redirect = redirect ? ofs_strdup(redirect) : NULL;
-	/* A refusal was cut. */
+	/* The body of a refusal was cut at refusal_max. */
 	if (code == CURLE_WRITE_ERROR && call->refusal_max && ret->body.len == call->refusal_max &&
 	    ret->status / 100 != 2)
 		return 0;

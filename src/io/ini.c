@@ -67,7 +67,7 @@ const char *ofs_ini_nearest(const struct ofs_ini_table *table, unsigned int sect
 	return ofs_word_nearest(name, key_name, &names);
 }
 
-/* Returns -EINVAL, with the start of a message and the sections there are in `err`. */
+/* Returns -EINVAL and sets *err to `start` and the list of sections. */
 static int list_sections(const struct ofs_ini_table *table, struct ofs_error *err,
 			 const char *start)
 {
@@ -176,11 +176,11 @@ int ofs_ini_parse(const struct ofs_ini_key *key, const char *text, uint64_t *ret
 struct reading {
 	const struct ofs_ini_table *table;
 	unsigned int line;
-	unsigned int section; /* where the line stands */
-	const char *x; /* of [NAME X] */
+	unsigned int section; /* section of the line */
+	const char *x; /* X of [NAME X], or NULL */
 	struct ofs_ini_entry *entries;
 	size_t n, cap;
-	struct ofs_error wrong; /* with the line */
+	struct ofs_error wrong; /* error in that line */
 };
 
 static void add(struct reading *r, const struct ofs_ini_entry *entry)
@@ -188,22 +188,23 @@ static void add(struct reading *r, const struct ofs_ini_entry *entry)
 	*ofs_append(r->entries, r->n, r->cap) = *entry;
 }
 
-/* The line where an entry of that key and section is already; 0: there is none. */
+/* Returns the line of an earlier entry of this key and X, or with NULL of this section; or 0. */
 static unsigned int find_line(const struct reading *r, const struct ofs_ini_key *key, const char *x)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const struct ofs_ini_entry *e = &r->entries[i];
 
-		if (e->key == key && (e->x && x ? strcmp(e->x, x) == 0 : e->x == x))
+		if (e->key == key && (key || e->section == r->section) &&
+		    (e->x && x ? strcmp(e->x, x) == 0 : e->x == x))
 			return e->line;
 	}
 	return 0;
 }
 
-/* A section [NAME X]; `at` is the text that follows NAME. */
+/* Starts a section [NAME X]; `at` is the text after NAME. */
 static int start_named(struct reading *r, const struct ofs_ini_section *section, char *at)
 {
-	struct ofs_ini_entry start = { .line = r->line };
+	struct ofs_ini_entry start = { .section = r->section, .line = r->line };
 	unsigned int before;
 
 	while (isblank((unsigned char)*at))
@@ -216,7 +217,7 @@ static int start_named(struct reading *r, const struct ofs_ini_section *section,
 	before = find_line(r, NULL, at);
 	if (before)
 		return ofs_error_set(&r->wrong, EINVAL,
-				     "[%s %s] is there twice, first in line %u: keep one",
+				     "[%s %s] appears twice, first in line %u: keep one",
 				     section->name, ofs_word_show(at).text, before);
 	start.x = r->x = at;
 	add(r, &start);
@@ -257,7 +258,9 @@ static int start_section(struct reading *r, char *name)
 static int take_value(struct reading *r, const char *name, const char *text)
 {
 	const struct ofs_ini_key *key = ofs_ini_find(r->table, r->section, name), *same = NULL;
-	struct ofs_ini_entry entry = { .x = r->x, .text = text, .line = r->line };
+	struct ofs_ini_entry entry = {
+		.section = r->section, .x = r->x, .text = text, .line = r->line
+	};
 	OFS_FREE char *alias = NULL;
 	const char *prefix;
 	struct ofs_error must;
@@ -267,7 +270,7 @@ static int take_value(struct reading *r, const char *name, const char *text)
 		return ofs_ini_unknown(r->table, r->section, name, &r->wrong);
 	if (key->user_only && r->table->user_file)
 		return ofs_error_set(&r->wrong, EINVAL,
-				     "'%s' is not taken from a store: it belongs into '%s'", name,
+				     "'%s' is not taken from a store: it belongs in '%s'", name,
 				     r->table->user_file);
 	prefix = r->table->sections[r->section].alias;
 	if (r->x && prefix) {
@@ -358,7 +361,7 @@ static int take_text(struct reading *r, char *text, size_t len)
 static int read_text(int dirfd, const char *path, struct ofs_error *err, struct ofs_buf *ret)
 {
 	const char *name = dirfd == AT_FDCWD ? path : strrchr(path, '/') + 1;
-	/* Opening a pipe would wait for its other end. */
+	/* Opening a FIFO would block until somebody opens its other end. */
 	OFS_CLOSE int fd = ofs_io_open(dirfd, name, O_RDONLY | O_NONBLOCK, 0);
 	struct stat st;
 	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;

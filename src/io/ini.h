@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of settings: lines KEY = VALUE, perhaps in sections, as tables of keys describe them. A ';'
- * or '#' at the start of a line, and a ';' after a blank, start a comment.
+ * Files of settings: lines KEY = VALUE, optionally in sections, as described by tables of keys. A
+ * comment starts with ';' or '#' at the start of a line, or with ';' after a blank.
  */
 #pragma once
 
@@ -12,89 +12,91 @@
 struct ofs_ini_section {
 	const char *name;
 	/*
-	 * The section is written [NAME X], once for each X, which this function checks: -EINVAL
-	 * with the reason in `err`. NULL: the section is written [NAME].
+	 * Checks X of sections [NAME X], of which there is one for each X; -EINVAL with the reason
+	 * in *err. NULL for a section [NAME].
 	 */
 	int (*check)(const char *x, struct ofs_error *err);
 	/*
-	 * A key in [NAME X] means the same as the key `alias`X before the first section, where
-	 * there is one. NULL: no such rule.
+	 * Makes a key in [NAME X] an alias of the key `alias`X before the first section, if there
+	 * is one. May be NULL.
 	 */
 	const char *alias;
 };
 
 enum ofs_ini_type {
 	OFS_INI_NUMBER,
-	OFS_INI_WORD, /* one of a few */
+	OFS_INI_WORD, /* one of a list of words */
 	OFS_INI_TEXT, /* UTF-8 */
 };
 
 struct ofs_ini_key {
-	unsigned int section; /* its place in the table of sections; 0: before the first one */
+	unsigned int section; /* index of its section; 0: before the first one */
 	const char *name;
 	enum ofs_ini_type type;
 	struct ofs_quantity number;
-	const char *const *words; /* ended by NULL; the value is the place of one, from 0 */
-	/* Checks a text. -EINVAL: `must` says what it must be. NULL: any text will do. */
+	const char *const *words; /* ends with NULL; the value is an index, from 0 */
+	/* Checks a text; -EINVAL with what it must be in *must. NULL: any text will do. */
 	int (*check)(const char *text, struct ofs_error *must);
-	uint64_t preset; /* of a number or word */
-	const char *text; /* what it is for: a sentence without its full stop */
-	const char *value; /* of a text, in help: "FILE"; NULL: "TEXT" */
-	size_t at; /* for the table's owner: where the value goes */
-	bool user_only; /* not where ofs_ini_table.user_file is set */
+	uint64_t preset; /* default of a number or a word */
+	const char *text; /* description: a sentence without its full stop */
+	const char *value; /* placeholder of a text in help: "FILE"; NULL for "TEXT" */
+	size_t at; /* for the owner of the table: offset of the value */
+	bool user_only; /* refused if ofs_ini_table.user_file is set */
 };
 
 struct ofs_ini_table {
-	const struct ofs_ini_section *sections; /* the first is the lines before any */
+	/* the first one stands for the lines before any section */
+	const struct ofs_ini_section *sections;
 	unsigned int n_sections;
 	const struct ofs_ini_key *keys;
 	unsigned int n_keys;
-	/* The user's own file, where the one that is read is not: NULL: it is. */
+	/* Path of the user's own file if another file is read; NULL if it is the one read. */
 	const char *user_file;
 };
 
 struct ofs_ini_entry {
-	const struct ofs_ini_key *key; /* NULL: a section [NAME X] starts */
-	const char *x; /* of [NAME X]; NULL: the section has none */
-	const char *text; /* the value as it is written, without blanks around it */
-	uint64_t number; /* the value of a number or word */
-	unsigned int line; /* from 1 */
+	const struct ofs_ini_key *key; /* NULL at the start of a section [NAME X] */
+	unsigned int section; /* of the line */
+	const char *x; /* X of [NAME X]; NULL in other sections */
+	const char *text; /* value as written, without surrounding blanks */
+	uint64_t number; /* value of a number or a word */
+	unsigned int line; /* line number, from 1 */
 };
 
 /*
  * Reads the regular file `path`, in UTF-8 with or without a byte order mark, and calls `take` for
- * its entries in order, unless something is wrong with any of them: then -EINVAL, and `err` (may be
- * NULL) says "PATH:LINE: what is wrong, and what would be right". Other errors of reading, as
- * -ENOENT, come with a message as well. Unless `dirfd` is AT_FDCWD, the last name of `path` is
- * looked for there, and not through a symbolic link.
+ * its entries in order. If any entry is wrong, does not call `take`, returns -EINVAL and sets *err
+ * (`err` may be NULL) to "PATH:LINE: what is wrong, and what would be right". Other errors, such as
+ * -ENOENT, set a message, too. Unless `dirfd` is AT_FDCWD, the last component of `path` is opened
+ * there and must not be a symbolic link.
  */
 int ofs_ini_load(int dirfd, const char *path, const struct ofs_ini_table *table,
 		 void (*take)(void *arg, const struct ofs_ini_entry *entry), void *arg,
 		 struct ofs_error *err);
 
-/* The key of that name in a section; NULL: none. */
+/* Returns the key of that name in a section, or NULL. */
 const struct ofs_ini_key *ofs_ini_find(const struct ofs_ini_table *table, unsigned int section,
 				       const char *name);
 
-/* The key that `name` is likely a misspelling of; NULL: none is close to it. */
+/* Returns the name of the key that `name` probably misspells, or NULL. */
 const char *ofs_ini_nearest(const struct ofs_ini_table *table, unsigned int section,
 			    const char *name);
 
-/* What stands for a value in help: "TIME"; of a key of type word "WORD". */
+/* Returns the placeholder of a value in help: "TIME", or "WORD" for a word. */
 const char *ofs_ini_placeholder(const struct ofs_ini_key *key);
 
-/* Reads a value. -EINVAL: `must` (may be NULL) says what it must be: "one of on, off". */
+/* Parses a value. -EINVAL: *must (`must` may be NULL) says what it must be: "one of on, off". */
 int ofs_ini_parse(const struct ofs_ini_key *key, const char *text, uint64_t *ret,
 		  struct ofs_error *must);
 
-/* The `must` of ofs_ini_parse(). */
+/* Sets *ret to the `must` of ofs_ini_parse(). */
 void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret);
 
-/* Says in `err` that there is no key `name` in a section, and which there are. Returns -EINVAL. */
+/* Returns -EINVAL and sets *err: no key `name` is in the section, and which keys there are. */
 int ofs_ini_unknown(const struct ofs_ini_table *table, unsigned int section, const char *name,
 		    struct ofs_error *err);
 
-/* A word from such a file, fit to stand within a message of one line. */
+/* A word from such a file, shortened, redacted and made printable for a message. */
 struct ofs_word_shown {
 	char text[64];
 };

@@ -12,7 +12,7 @@
 #define MOUNTS_FSTYPE "fuse.offloadfs"
 #define MOUNTS_AGENTS "/agents/"
 
-/* mountinfo writes blanks and backslashes of a field as \ooo. */
+/* Decodes the \ooo that mountinfo writes for blanks and backslashes. */
 static char *mounts_unescape(const char *field)
 {
 	char *text = ofs_strdup(field), *to = text;
@@ -29,7 +29,7 @@ static char *mounts_unescape(const char *field)
 	return text;
 }
 
-/* "rw,user_id=1000,..." */
+/* Parses options such as "rw,user_id=1000,...". */
 static uid_t mounts_owner(const char *options)
 {
 	const char *id = options ? strstr(options, "user_id=") : NULL;
@@ -37,7 +37,7 @@ static uid_t mounts_owner(const char *options)
 	return id ? (uid_t)strtoul(id + strlen("user_id="), NULL, 10) : 0;
 }
 
-/* "ro,nosuid,relatime"; it is taken apart. */
+/* Parses options such as "ro,nosuid,relatime"; modifies the text. */
 static unsigned long mounts_flags(char *options)
 {
 	static const struct {
@@ -59,7 +59,7 @@ static unsigned long mounts_flags(char *options)
 	return flags;
 }
 
-/* "/", or that of an agent, "/agents/a" or "/agents/a/agents/b". */
+/* True for "/" or the directory of an agent: "/agents/a", "/agents/a/agents/b". */
 static bool mounts_is_tree(const char *type, const char *root)
 {
 	if (strcmp(type, MOUNTS_FSTYPE) != 0)
@@ -73,9 +73,7 @@ static bool mounts_is_tree(const char *type, const char *root)
 	return !*root;
 }
 
-/*
- * "36 35 98:0 ROOT POINT OPTIONS [TAG...] - FSTYPE SOURCE SUPEROPTIONS"; `line` is taken apart.
- */
+/* Parses "36 35 98:0 ROOT POINT OPTIONS [TAG...] - FSTYPE SOURCE SUPEROPTIONS"; modifies `line`. */
 static void mounts_parse(struct ofs_mounts *m, char *line, bool all)
 {
 	enum {
@@ -156,7 +154,7 @@ void ofs_mounts_finish(struct ofs_mounts *m)
 	*m = (struct ofs_mounts)OFS_MOUNTS_INIT;
 }
 
-/* A later mount covers an earlier one: every search goes from the last to the first. */
+/* A later mount covers an earlier one, so all searches start at the last. */
 const struct ofs_mount *ofs_mounts_at(const struct ofs_mounts *m, const char *point)
 {
 	for (size_t i = m->count; i-- > 0;) {
@@ -198,12 +196,12 @@ bool ofs_mount_is_alive(const struct ofs_mount *m)
 	struct statfs st;
 
 	/*
-	 * Unlike stat, this is never answered from the kernel's cache. A mount that has gone
-	 * meanwhile leaves the folder below it, of another filesystem.
+	 * Unlike stat, statfs is never answered from the kernel's cache. If the mount is gone, it
+	 * sees the underlying directory, on another filesystem.
 	 */
 	if (statfs(m->point, &st) == 0)
 		return st.f_type == FUSE_SUPER_MAGIC;
-	/* The last two: the daemon died while it was asked. */
+	/* The last two: the daemon died during the call. */
 	return errno != ENOTCONN && errno != ECONNABORTED && errno != ECANCELED;
 }
 
@@ -230,6 +228,6 @@ enum ofs_mount_state ofs_mount_ask(const struct ofs_mount *m)
 
 	if (r == -ETIMEDOUT)
 		return OFS_MOUNT_SILENT;
-	/* Without a child to ask, or to tell what it was told. */
+	/* No answer from a child: asks itself. */
 	return (enum ofs_mount_state)(r == OFS_MOUNT_ALIVE || r == OFS_MOUNT_DEAD ? r : ask(m));
 }

@@ -105,7 +105,7 @@ int ofs_path_make(const char *path, mode_t mode)
 		int r;
 
 		*slash = '\0';
-		/* A directory that exists need not be writable, so look before making. */
+		/* An existing directory may lie in one that is not writable, so check first. */
 		r = stat(part, &st) == 0 ? 0 : ofs_io_mkdir(AT_FDCWD, part, mode);
 		if (r < 0)
 			return r;

@@ -19,18 +19,18 @@
 #include "base/util.h"
 #include "io/process.h"
 
-/* So often a parent looks how long the call of its child has taken. */
+/* How often the parent checks how long its child's call has taken. */
 #define PROBE_LOOK_NS (100 * OFS_NS_PER_MS)
 
-/* Shared by a child that is watched and its parent. */
+/* Shared memory of a watched child and its parent. */
 struct shared {
-	_Atomic int64_t began; /* when the call that is under way began; 0: none is */
-	struct ofs_error reason; /* to be told if that call is given up; "": none */
+	_Atomic int64_t began; /* when the current call began; 0 if there is none */
+	struct ofs_error reason; /* reason to report if that call is given up, or "" */
 };
 
 static struct shared *shared;
 static int depth;
-static struct ofs_error given_up; /* the reason of the last one */
+static struct ofs_error given_up; /* reason of the last call given up */
 
 bool ofs_probe_is_watched(void)
 {
@@ -66,11 +66,11 @@ const char *ofs_probe_reason(void)
 
 struct watch {
 	int64_t give_up;
-	int64_t patience; /* with one call */
-	const struct shared *shared; /* NULL: only `give_up` counts */
+	int64_t patience; /* longest time for one call */
+	const struct shared *shared; /* NULL if only `give_up` counts */
 };
 
-/* How long to wait now. */
+/* Returns how long to wait next, in nanoseconds. */
 static int64_t watch_left(const struct watch *w)
 {
 	int64_t now = ofs_clock_monotonic(), began = w->shared ? w->shared->began : 0;
@@ -81,7 +81,7 @@ static int64_t watch_left(const struct watch *w)
 	return w->shared ? OFS_MIN(left, PROBE_LOOK_NS) : left;
 }
 
-/* Returns the child's answer; without one, its exit code, -ETIMEDOUT or another -errno. */
+/* Returns the child's answer, its exit code if there is none, -ETIMEDOUT, or another -errno. */
 static int probe_wait(pid_t pid, int answer, const struct watch *w)
 {
 	struct pollfd told = { .fd = answer, .events = POLLIN };
@@ -98,7 +98,7 @@ static int probe_wait(pid_t pid, int answer, const struct watch *w)
 		r = read(answer, &code, 1) == 1 ? code : -ECHILD;
 		return waitpid(pid, &status, 0) == pid && r < 0 ? ofs_process_exit_code(status) : r;
 	}
-	/* Its death is not waited for: it may be where no signal reaches it. */
+	/* Does not wait for the death of the child, which may be where no signal reaches it. */
 	kill(-pid, SIGKILL);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, WNOHANG);
@@ -107,7 +107,7 @@ static int probe_wait(pid_t pid, int answer, const struct watch *w)
 
 /* ---- the child */
 
-/* A child that is left behind must hold no pipe that somebody reads to its end. */
+/* A child left behind must not hold pipes that somebody reads to the end. */
 static void let_go_of_standard(int out, int err)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -117,7 +117,7 @@ static void let_go_of_standard(int out, int err)
 	dup2(err < 0 ? null : err, STDERR_FILENO);
 }
 
-/* Closes all others. Returns where `answer` is then. */
+/* Closes all other descriptors and returns the new number of `answer`. */
 static int let_go_of_all(int answer)
 {
 	int kept = STDERR_FILENO + 1;
@@ -128,7 +128,7 @@ static int let_go_of_all(int answer)
 	return kept;
 }
 
-/* Closes those that were handed to this program. */
+/* Closes the descriptors that this program has inherited. */
 static void let_go_of_inherited(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -164,8 +164,8 @@ static int run(int (*fn)(const void *arg), const void *arg, const struct watch *
 			answer[1] = let_go_of_all(answer[1]);
 		code = (unsigned char)fn(arg);
 		/*
-		 * The answer is not the exit code: an orphan, to whom nobody listens any more, must
-		 * not look as if it had failed.
+		 * The answer is not given as the exit code, since an orphan, to which nobody
+		 * listens any more, must not seem to have failed.
 		 */
 		if (write(answer[1], &code, 1) != 1)
 			errno = 0;

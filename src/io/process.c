@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,14 +14,14 @@
 #include "io/path.h"
 
 #define CHUNK ((size_t)64 << 10)
-/* How often the end of a program is looked for where the kernel has no pidfd. */
+/* How often to check for the end of a program where the kernel has no pidfd. */
 #define LOOK_MS 20
-/* How long the rest of a filter may take to end when it is asked to. */
+/* How long the rest of a filter may take to end after SIGTERM. */
 #define GRACE (500 * OFS_NS_PER_MS)
-/* A longer timeout is none. */
+/* A longer timeout counts as none. */
 #define TIMEOUT_MAX_S ((uint64_t)10 * 365 * 86400)
 
-/* How long a program's pipes are read after its end: in all, and while nothing comes. */
+/* How long a program's pipes are read after its end: at most, and while they are silent. */
 static const struct {
 	int64_t most;
 	int quiet_ms;
@@ -32,19 +33,25 @@ static const struct {
 
 struct child {
 	const struct ofs_process *spec;
-	pid_t pid; /* not reaped before its process group has got its last signal */
+	pid_t pid; /* reaped only after the last signal to its process group */
 	bool ended;
-	int fd[3]; /* our ends of the pipes to its standard descriptors; -1: closed */
-	int pidfd; /* readable when it has ended; -1: the kernel has no such thing */
-	int signals; /* readable when one of the signals is pending that we watch for */
-	sigset_t mask; /* of the thread before */
-	struct sigaction interrupt, quit; /* dispositions before */
+	int fd[3]; /* our ends of the pipes of its standard descriptors; -1: closed */
+	int pidfd; /* readable once it has ended; -1: not supported by the kernel */
+	int signals; /* readable when a watched signal is pending */
+	sigset_t mask; /* the thread's original signal mask */
+	struct sigaction interrupt, quit; /* original dispositions */
 	struct ofs_sigpipe sigpipe;
-	const char *p; /* what it has yet to be given */
+	const char *p; /* input not yet written */
 	size_t left;
-	bool unwanted; /* what it writes from now on */
+	bool unwanted; /* further output is discarded */
 	char *chunk;
 };
+
+bool ofs_process_end_with(pid_t parent, int number)
+{
+	prctl(PR_SET_PDEATHSIG, number);
+	return getppid() == parent;
+}
 
 int ofs_process_exit_code(int status)
 {
@@ -67,8 +74,8 @@ static bool is_ignored(int number)
 }
 
 /*
- * Signals are read from a descriptor, so that no handler races with us. What the thread blocks
- * already is none of our business, and an ignored signal would become pending by being blocked.
+ * Signals are read from a descriptor, so no handler can race with us. Signals that the thread
+ * already blocks are not watched. Ignored ones are not blocked, which would make them pending.
  */
 static int watch_signals(struct child *c)
 {
@@ -105,7 +112,7 @@ static int hold_signals(struct child *c)
 	sigaction(SIGINT, &ignore, NULL);
 	sigaction(SIGQUIT, &ignore, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
-	sigaction(SIGCHLD, &plain, NULL); /* ignored, nobody could be waited for */
+	sigaction(SIGCHLD, &plain, NULL); /* if it were ignored, no child could be waited for */
 	return watch_signals(c);
 }
 
@@ -119,10 +126,7 @@ static void release_signals(struct child *c)
 
 /* ---- starting */
 
-/*
- * Moves a descriptor clear of the standard ones, which the child's are moved to. On failure it is
- * closed and -errno comes back.
- */
+/* Moves a descriptor above the standard ones, which the child replaces; closes it on failure. */
 static int move_clear(int fd)
 {
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -145,7 +149,7 @@ static int make_pipe(int ret[2])
 }
 
 /*
- * What a shell would give it. SIGPIPE is often ignored by the runtimes that call us, by accident;
+ * Sets signals as a shell would. The runtimes that call us often ignore SIGPIPE by accident, but
  * SIGHUP, SIGINT and SIGQUIT on purpose, as nohup and background jobs do.
  */
 static void reset_signals(const struct child *c)
@@ -162,7 +166,7 @@ static void reset_signals(const struct child *c)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Only calls that are safe between fork and exec in a program of several threads. */
+/* Uses only calls that are safe between fork and exec in a multithreaded program. */
 __attribute__((noreturn)) static void be_child(const struct child *c, char *const *environment,
 					       const int ends[3], int report)
 {
@@ -171,15 +175,15 @@ __attribute__((noreturn)) static void be_child(const struct child *c, char *cons
 
 	reset_signals(c);
 	if (p->kind == OFS_PROCESS_FILTER)
-		setsid(); /* without a terminal, a question for a password fails */
+		setsid(); /* without a terminal, password prompts fail */
 	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		if (ends[i] != i && dup2(ends[i], i) < 0)
 			goto fail;
-	/* A daemon lives on: it must not hold pipes and locks of whoever called us. */
+	/* A daemon lives on, so it must not keep pipes and locks of our caller open. */
 	if (p->kind != OFS_PROCESS_FOREGROUND)
 		close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	if (!p->dir || chdir(p->dir) == 0)
-		execvpe(p->argv[0], (char *const *)p->argv, environment); /* leaves argv as it is */
+		execvpe(p->argv[0], (char *const *)p->argv, environment); /* does not modify argv */
 fail:
 	error = errno;
 	if (write(report, &error, sizeof(error)) < 0)
@@ -197,7 +201,7 @@ static bool names_one_of(const char *variable, const char *const *others)
 	return false;
 }
 
-/* Allocated, with borrowed strings. */
+/* Returns an array, which the caller frees, of borrowed strings. */
 static char **make_environment(const char *const *more)
 {
 	size_t n = 0, have = 0, added = 0;
@@ -216,7 +220,7 @@ static char **make_environment(const char *const *more)
 	return all;
 }
 
-/* Forks; the errno of the child that could not run the program, negative. */
+/* Forks and executes the program. Returns 0, or -errno, also that of the child if exec fails. */
 static int start_child(struct child *c, const int ends[3])
 {
 	static const char *const plain[] = { "LC_ALL=C", NULL };
@@ -246,7 +250,7 @@ static int start_child(struct child *c, const int ends[3])
 	return r;
 }
 
-/* The child's standard descriptor `i`, of which its end of a pipe is `end`. */
+/* Returns what becomes the child's standard descriptor `i`: its end of a pipe, null, or ours. */
 static int choose_end(const struct ofs_process *p, int i, const int end[3], int null)
 {
 	static const int taken[] = { 0, OFS_PROCESS_OUT, OFS_PROCESS_ERR };
@@ -270,7 +274,7 @@ static int start(struct child *c)
 		r = make_pipe(pipe);
 		c->fd[i] = pipe[i == STDIN_FILENO];
 		theirs[i] = pipe[i != STDIN_FILENO];
-		/* Of our end only: the program expects its own to block. */
+		/* Only our end, as the program expects its own to block. */
 		fcntl(c->fd[i], F_SETFL, O_NONBLOCK);
 	}
 	if (r == 0) {
@@ -297,7 +301,7 @@ static void give(struct child *c)
 		c->p += n;
 		c->left -= (size_t)n;
 	} else if (n < 0 && errno != EINTR && errno != EAGAIN) {
-		c->left = 0; /* EPIPE: it has read enough */
+		c->left = 0; /* EPIPE: it needs no more */
 	}
 	if (!c->left)
 		close_if_open(&c->fd[0]);
@@ -316,13 +320,13 @@ static int take(struct child *c, int which)
 	return c->spec->kind == OFS_PROCESS_FILTER ? r : 0;
 }
 
-/* -EINTR: a filter is to end. */
+/* Returns -EINTR if a filter is to end; passes signals on to other programs. */
 static int take_signals(struct child *c)
 {
 	struct signalfd_siginfo info;
 
 	if (c->spec->kind == OFS_PROCESS_FILTER) {
-		close_if_open(&c->signals); /* it stays pending, for our caller */
+		close_if_open(&c->signals); /* the signal stays pending for our caller */
 		return -EINTR;
 	}
 	while (read(c->signals, &info, sizeof(info)) == sizeof(info))
@@ -331,7 +335,7 @@ static int take_signals(struct child *c)
 	return 0;
 }
 
-/* Whether it has ended; it stays what it was, a zombie. */
+/* Checks whether the program has ended, without reaping it. */
 static int look(struct child *c)
 {
 	siginfo_t info = { 0 };
@@ -343,7 +347,7 @@ static int look(struct child *c)
 	return 0;
 }
 
-/* Milliseconds from now to a time, at least 0, as poll(2) wants them. */
+/* Returns the milliseconds until a time, at least 0, for poll(2). */
 static int milliseconds_until(int64_t time)
 {
 	int64_t left = time == INT64_MAX ? time : time - ofs_clock_monotonic();
@@ -352,8 +356,8 @@ static int milliseconds_until(int64_t time)
 }
 
 /*
- * Moves what can be moved, after waiting `wait_ms` for it at most (-1: for ever). 1: something was
- * there, 0: nothing; or what ends the program.
+ * Transfers what it can, after waiting up to `wait_ms` for something (-1: for ever). Returns 1 if
+ * there was something, 0 if not, or an error that ends the run.
  */
 static int turn(struct child *c, int wait_ms)
 {
@@ -361,7 +365,7 @@ static int turn(struct child *c, int wait_ms)
 		{ .fd = c->fd[0], .events = POLLOUT },
 		{ .fd = c->fd[1], .events = POLLIN },
 		{ .fd = c->fd[2], .events = POLLIN },
-		{ .fd = c->ended ? -1 : c->pidfd, .events = POLLIN }, /* once told is enough */
+		{ .fd = c->ended ? -1 : c->pidfd, .events = POLLIN }, /* one report is enough */
 		{ .fd = c->ended ? -1 : c->signals, .events = POLLIN },
 	};
 	int n, r = 0;
@@ -387,7 +391,7 @@ static bool is_silent(const struct child *c)
 	return c->fd[1] < 0 && c->fd[2] < 0;
 }
 
-/* Reads what the program has written; others that it left behind may go on to write. */
+/* Reads what is left of the program's output. Processes that it left behind may still write. */
 static int drain(struct child *c)
 {
 	int64_t most = draining[c->spec->kind].most, until = INT64_MAX;
@@ -402,8 +406,8 @@ static int drain(struct child *c)
 }
 
 /*
- * Ends the rest of a filter's process group. The filter is still ours to be waited for: neither its
- * number nor that of its group can be somebody else's.
+ * Ends the rest of a filter's process group. Since the filter is not reaped yet, the numbers of it
+ * and of its group cannot have been reused.
  */
 static void end_group(struct child *c)
 {
@@ -445,8 +449,9 @@ static int run_to_its_end(struct child *c, struct ofs_process_end *ret)
 }
 
 /*
- * execvp says EACCES as soon as PATH has a folder that may not be searched; for a shell the command
- * is then merely not found. Whether a folder that may be searched has the file, executable or not.
+ * True if PATH has the file, executable or not, in a directory that may be searched. execvp() fails
+ * with EACCES if PATH has a directory that may not be searched, where a shell merely reports that
+ * the command was not found.
  */
 static bool is_in_path(const char *command)
 {

@@ -19,18 +19,23 @@ struct rule {
 	unsigned int line;
 };
 
-/* An allowlist is added to its rule, or to all, when it is complete. */
+/* An allowlist, which is added to its rule, or to all rules, once it is complete. */
 struct allowlist {
-	bool is_open;
-	bool applies; /* none of its conditions is about files or commits */
-	bool narrow; /* its regexes are for more than the secret */
+	enum {
+		OF_NONE,
+		OF_RULE, /* the last one */
+		OF_ALL,
+	} of;
+	bool all_conditions; /* including those on files or commits: it cannot be applied */
+	bool narrow; /* its regexes are matched against more than the secret */
 	struct ofs_redact_words regexes, stopwords;
 };
 
 struct load {
 	struct rule *rules;
 	size_t n, cap;
-	struct allowlist one, all; /* of the last rule, and of all rules */
+	struct allowlist list; /* being read */
+	struct ofs_redact_words allowed, stopwords; /* of all rules */
 };
 
 static void move_words(struct ofs_redact_words *from, struct ofs_redact_words *to)
@@ -40,19 +45,22 @@ static void move_words(struct ofs_redact_words *from, struct ofs_redact_words *t
 	ofs_redact_words_finish(from);
 }
 
-/* The last rule has all of its allowlist. */
+/* Adds a complete allowlist to the last rule, or to those of all. */
 static void close_allowlist(struct load *l)
 {
-	struct allowlist *a = &l->one;
+	struct allowlist *a = &l->list;
+	struct rule *last = l->n ? &l->rules[l->n - 1] : NULL;
 
-	if (a->is_open && a->applies && l->n) {
+	if (!a->all_conditions && (a->of == OF_ALL || (a->of == OF_RULE && last))) {
 		if (!a->narrow)
-			move_words(&a->regexes, &l->rules[l->n - 1].custom.allowed);
-		move_words(&a->stopwords, &l->rules[l->n - 1].custom.stopwords);
+			move_words(&a->regexes,
+				   a->of == OF_ALL ? &l->allowed : &last->custom.allowed);
+		move_words(&a->stopwords,
+			   a->of == OF_ALL ? &l->stopwords : &last->custom.stopwords);
 	}
 	ofs_redact_words_finish(&a->regexes);
 	ofs_redact_words_finish(&a->stopwords);
-	*a = (struct allowlist){ .applies = true };
+	*a = (struct allowlist){ .of = OF_NONE };
 }
 
 static void take_words(const struct ofs_toml_entry *e, struct ofs_redact_words *to)
@@ -65,16 +73,14 @@ static void take_allowed(struct allowlist *a, const struct ofs_toml_entry *e)
 {
 	const char *value = e->n ? e->values[0] : "";
 
-	if (!e->key)
-		a->is_open = true;
-	else if (strcmp(e->key, "regexes") == 0)
+	if (strcmp(e->key, "regexes") == 0)
 		take_words(e, &a->regexes);
 	else if (strcmp(e->key, "stopwords") == 0)
 		take_words(e, &a->stopwords);
 	else if (strcmp(e->key, "regexTarget") == 0)
 		a->narrow = strcmp(value, "secret") != 0;
 	else if (strcmp(e->key, "condition") == 0)
-		a->applies = strcasecmp(value, "and") != 0;
+		a->all_conditions = strcasecmp(value, "and") == 0;
 }
 
 static int wrong(const struct ofs_toml_entry *e, const char *what, struct ofs_error *err)
@@ -120,13 +126,15 @@ static int take(void *arg, const struct ofs_toml_entry *e, struct ofs_error *err
 	static const char *const of_all[] = { "allowlist", "allowlists" };
 	struct load *l = arg;
 
+	if (e->key && l->list.of)
+		take_allowed(&l->list, e);
 	if (!e->key)
 		close_allowlist(l);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(of_all); i++) {
+	for (size_t i = 0; !e->key && i < OFS_ARRAY_SIZE(of_all); i++) {
 		if (strcmp(e->table, of_one[i]) == 0)
-			take_allowed(&l->one, e);
+			l->list.of = OF_RULE;
 		if (strcmp(e->table, of_all[i]) == 0)
-			take_allowed(&l->all, e);
+			l->list.of = OF_ALL;
 	}
 	if (strcmp(e->table, "rules") != 0)
 		return 0;
@@ -136,7 +144,7 @@ static int take(void *arg, const struct ofs_toml_entry *e, struct ofs_error *err
 	return 0;
 }
 
-/* Rules about files alone, which gitleaks has, too, are none for text. */
+/* Skips gitleaks' rules without a regex: they are about files, not text. */
 static int add_rules(struct load *l, struct ofs_error *err)
 {
 	int r = 0;
@@ -152,10 +160,10 @@ static int add_rules(struct load *l, struct ofs_error *err)
 			continue;
 		rule->custom.id = rule->id;
 		rule->custom.regex = rule->regex;
-		for (size_t k = 0; k < l->all.regexes.n && !l->all.narrow; k++)
-			ofs_redact_words_add(&rule->custom.allowed, l->all.regexes.at[k]);
-		for (size_t k = 0; k < l->all.stopwords.n; k++)
-			ofs_redact_words_add(&rule->custom.stopwords, l->all.stopwords.at[k]);
+		for (size_t k = 0; k < l->allowed.n; k++)
+			ofs_redact_words_add(&rule->custom.allowed, l->allowed.at[k]);
+		for (size_t k = 0; k < l->stopwords.n; k++)
+			ofs_redact_words_add(&rule->custom.stopwords, l->stopwords.at[k]);
 		r = ofs_redact_add_rule(&rule->custom, err);
 	}
 	return r;
@@ -171,8 +179,8 @@ static void load_finish(struct load *l)
 		ofs_redact_words_finish(&l->rules[i].custom.stopwords);
 		ofs_redact_words_finish(&l->rules[i].custom.allowed);
 	}
-	ofs_redact_words_finish(&l->all.regexes);
-	ofs_redact_words_finish(&l->all.stopwords);
+	ofs_redact_words_finish(&l->allowed);
+	ofs_redact_words_finish(&l->stopwords);
 	free(l->rules);
 }
 
@@ -180,7 +188,7 @@ int ofs_redact_file_load(struct ofs_error *err)
 {
 	OFS_FREE char *path = ofs_trust_user_file(FILE_NAME);
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	OFS_CLEANUP(load_finish) struct load l = { .one.applies = true, .all.applies = true };
+	OFS_CLEANUP(load_finish) struct load l = { .rules = NULL };
 	struct ofs_error why = { "" };
 	int r = path ? ofs_trust_check_file(path, err) : 0;
 

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 
-/* Of arrays in arrays. */
+/* Deepest nesting of arrays. */
 #define DEPTH_MAX 16
 
 struct parser {
@@ -39,7 +39,7 @@ static bool accept(struct parser *p, const char *text)
 	return true;
 }
 
-/* Blanks and comments; `lines`: line ends, too. */
+/* Skips blanks and comments and, with `lines`, line ends. */
 static void skip(struct parser *p, bool lines)
 {
 	for (; p->at < p->end; p->at++) {
@@ -70,7 +70,7 @@ static int read_escape(struct parser *p, struct ofs_buf *out)
 	char c = peek(p), digits[9] = { 0 };
 	const char *code = c ? strchr(codes, c) : NULL;
 	size_t n = c == 'u' ? 4 : c == 'U' ? 8 : 0;
-	char *end;
+	unsigned long number;
 
 	if (p->at < p->end)
 		p->at++;
@@ -79,14 +79,33 @@ static int read_escape(struct parser *p, struct ofs_buf *out)
 		return 0;
 	}
 	if (!n || (size_t)(p->end - p->at) < n)
-		return wrong(p, "an escape that TOML does not have");
+		return wrong(p, "an invalid escape");
 	memcpy(digits, p->at, n);
-	append_utf8(out, (uint32_t)strtoul(digits, &end, 16));
 	p->at += n;
-	return end == digits + n ? 0 : wrong(p, "an escape that TOML does not have");
+	number = strtoul(digits, NULL, 16);
+	if (strspn(digits, "0123456789abcdefABCDEF") != n || number > 0x10ffff ||
+	    (number >= 0xd800 && number < 0xe000))
+		return wrong(p, "an invalid escape");
+	append_utf8(out, (uint32_t)number);
+	return 0;
 }
 
-/* `quote`: one or three of them. Escapes count between double ones. */
+/* After a backslash: skips white space that has a line end before anything else, if there is one. */
+static bool skip_line_end(struct parser *p)
+{
+	const char *at = p->at, *end = at;
+
+	for (; at < p->end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n'); at++)
+		if (*at == '\n' || end != p->at)
+			end = at + 1;
+	if (end == p->at)
+		return false;
+	for (; p->at < end; p->at++)
+		p->line += *p->at == '\n';
+	return true;
+}
+
+/* Reads a string up to `quote`, one or three quotes. Double quotes allow escapes. */
 static int read_quoted(struct parser *p, const char *quote, struct ofs_buf *out)
 {
 	bool is_long = quote[1], is_basic = *quote == '"';
@@ -96,7 +115,7 @@ static int read_quoted(struct parser *p, const char *quote, struct ofs_buf *out)
 		p->line++;
 	while (p->at < p->end) {
 		if (accept(p, quote)) {
-			/* Up to two quotes may stand before the last three. */
+			/* Up to two more quotes may precede the final three. */
 			while (is_long && peek(p) == *quote)
 				ofs_buf_append(out, p->at++, 1);
 			return 0;
@@ -109,18 +128,14 @@ static int read_quoted(struct parser *p, const char *quote, struct ofs_buf *out)
 			continue;
 		}
 		p->at++;
-		if (is_long && (peek(p) == '\n' || peek(p) == '\r')) {
-			skip(p, true);
-			continue;
-		}
-		r = read_escape(p, out);
+		r = is_long && skip_line_end(p) ? 0 : read_escape(p, out);
 		if (r < 0)
 			return r;
 	}
-	return wrong(p, "a string that does not end");
+	return wrong(p, "an unterminated string");
 }
 
-/* 1 and the string, 0 when there is none, or -errno. */
+/* Returns 1 and appends a string, 0 if there is none, or -errno. */
 static int read_string(struct parser *p, struct ofs_buf *out)
 {
 	static const char *const quotes[] = { "'''", "\"\"\"", "'", "\"" };
@@ -140,7 +155,7 @@ static bool is_bare(char c)
 	       c == '_' || c == '-';
 }
 
-/* A name of parts with dots between them. */
+/* Reads a name: parts separated by dots. */
 static int read_name(struct parser *p, struct ofs_buf *out)
 {
 	int r;
@@ -180,7 +195,7 @@ static int read_value(struct parser *p, int depth)
 		return OFS_MIN(r, 0);
 	if (accept(p, "[")) {
 		if (depth == DEPTH_MAX)
-			return wrong(p, "too many arrays in each other");
+			return wrong(p, "too many nested arrays");
 		for (skip(p, true); !accept(p, "]"); skip(p, true)) {
 			r = read_value(p, depth + 1);
 			if (r < 0)
@@ -205,7 +220,7 @@ static void drop_values(struct parser *p)
 		free(p->values.at[--p->values.n]);
 }
 
-/* `[table]`, `[[table]]` or `key = value`. */
+/* Reads `[table]`, `[[table]]` or `key = value`. */
 static int read_entry(struct parser *p, struct ofs_toml_entry *entry)
 {
 	bool opens = accept(p, "["), is_array = opens && accept(p, "[");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads TOML (toml.io, 1.0) as far as lists of rules use it: tables, arrays of tables, and keys
- * whose values are strings, numbers, booleans or arrays of these. Inline tables and dates are
- * refused.
+ * Reads the part of TOML (toml.io, 1.0) that lists of rules use: tables, arrays of tables, and keys
+ * with strings, numbers, booleans or arrays of these. Inline tables and dates are rejected.
  */
 #pragma once
 
@@ -12,17 +11,17 @@
 #include <offloadfs/error.h>
 
 struct ofs_toml_entry {
-	const char *table; /* "rules.allowlists"; "" before the first */
-	const char *key; /* NULL: the table begins here */
-	char **values; /* as text, of an array each */
+	const char *table; /* "rules.allowlists"; "" before the first table */
+	const char *key; /* NULL: the table starts here */
+	char **values; /* the value as text, or the elements of an array */
 	size_t n;
 	unsigned int line;
 };
 
 /*
- * Hands every table and key to `take` in order; what it returns unless 0 ends the reading. Names
- * and values are valid during the call. 0; -EINVAL, with the line and the reason in `err`; or what
- * `take` returned.
+ * Calls `take` for every table and key, in order, until it returns nonzero. Names and values are
+ * valid during the call. Returns 0; -EINVAL with the line and the reason in *err; or what `take`
+ * returned.
  */
 int ofs_toml_read(const char *text, size_t len,
 		  int (*take)(void *arg, const struct ofs_toml_entry *entry, struct ofs_error *err),

@@ -17,20 +17,19 @@ char *ofs_trust_user_file(const char *name)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 
-	if (config &&
-	    config[0] == '/') /* a relative one is to be ignored, says its specification */
+	if (config && config[0] == '/') /* the specification ignores relative ones */
 		return ofs_format("%s/" TRUST_FOLDER "/%s", config, name);
 	if (!home || home[0] != '/')
 		return NULL;
 	return ofs_format("%s/.config/" TRUST_FOLDER "/%s", home, name);
 }
 
-/* 1; 0: there is none; -EPERM. */
+/* Returns 1 if the file is the user's own, 0 if it does not exist, or -EPERM. */
 static int check_own(const char *path, struct ofs_error *err)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0) /* a home that the caller may not enter is not his */
+	if (stat(path, &st) < 0) /* the caller may not even enter another user's home */
 		return errno == ENOENT || errno == ENOTDIR || errno == EACCES
 			       ? 0
 			       : ofs_error_set(err, errno, "cannot look at '%s': %s", path,
@@ -51,11 +50,11 @@ int ofs_trust_check_file(const char *path, struct ofs_error *err)
 	OFS_FREE char *folder = ofs_path_parent(path);
 	int r = check_own(path, err);
 
-	/* Whoever may write to the folder can link to any file of the user's, or move one there. */
+	/* Whoever may write to the directory can link or move any file of the user's into it. */
 	return r > 0 ? check_own(folder, err) : r;
 }
 
-/* Whether a line of the list is the path. */
+/* True if a line of the list equals the path. */
 static bool is_listed(const char *list, size_t len, const char *path)
 {
 	const char *end = list + len;
@@ -98,12 +97,13 @@ static bool is_own(const struct stat *st)
 	return st->st_uid == geteuid() && !(st->st_mode & OTHERS_WRITE);
 }
 
-/* A part of the store that is not the caller's alone, and its status; NULL: there is none. */
+/* Returns a part of the store that is not the caller's alone, and its status, or NULL. */
 static const char *find_open_part(int fd, struct stat *ret)
 {
 	static const char *const parts[] = {
-		"journal",   "packs", "index.db",   "index.db-wal",
-		"search.db", "lock",  "config.ini", "context.ini", "log",
+		"journal",     "packs",		"index.db", "index.db-wal",
+		"search.db",   "search.db-wal", "lock",	    "config.ini",
+		"context.ini", "log",		"remote",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(parts); i++)
@@ -121,7 +121,7 @@ int ofs_trust_check_store(int fd, const char *path, struct ofs_error *err)
 
 	if (fstat(fd, &st) < 0)
 		return ofs_error_set(err, errno, "cannot look at '%s': %s", path, strerror(errno));
-	/* Where only its owner enters nobody else gets at the parts. */
+	/* If only the owner can enter the directory, nobody else can reach the parts. */
 	if (is_own(&st) && st.st_mode & OTHERS_ENTER)
 		part = find_open_part(fd, &st);
 	if (!part || is_own(&st))

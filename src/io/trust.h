@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which files and directories the caller may take for his own. Settings, commands and content that
- * somebody else could have written are not used unless the user says so.
+ * Decides which files and directories the user can trust. Settings, commands and content that
+ * somebody else could have written are not used unless the user allows it.
  */
 #pragma once
 
@@ -11,29 +11,30 @@
 
 #include "base/util.h"
 
-/* The file `name` of the user's own configuration: $XDG_CONFIG_HOME/offloadfs/NAME. Allocated. */
+/*
+ * Returns $XDG_CONFIG_HOME/offloadfs/NAME (by default in ~/.config), or NULL. The caller frees it.
+ */
 char *ofs_trust_user_file(const char *name);
 
 /*
- * Whether a file of the user's own configuration can be used. 1; 0: there is none; -EPERM: another
- * user owns it or its folder, or may write to one of them, with the reason in `err` (may be NULL).
+ * Checks a file of the user's configuration. Returns 1 if it can be used, 0 if it does not exist,
+ * or -EPERM if another user owns it or its directory or may write to one of them, with the reason
+ * in *err (`err` may be NULL).
  */
 int ofs_trust_check_file(const char *path, struct ofs_error *err);
 
 /*
- * Checks that the store `path`, whose directory is open as `fd`, may be used: the caller owns it and
- * its parts and nobody else may write to them, or the user's file `trusted_stores` names it. 0; or
- * -EPERM with the reason in `err` (may be NULL).
+ * Checks that the store `path`, whose directory is open as `fd`, may be used: the caller owns it
+ * and its parts and nobody else may write to them, or the user's file `trusted_stores` names it.
+ * Returns 0, or -EPERM with the reason in *err (`err` may be NULL).
  */
 int ofs_trust_check_store(int fd, const char *path, struct ofs_error *err);
 
 /*
- * The same by path, for what is read of a store that need not be opened: returns its directory,
- * opened with O_PATH, which nobody can put another in the place of; or -errno.
+ * Checks a store by path, for readers that need not open it as a store. Returns its directory,
+ * opened with O_PATH so that it cannot be exchanged, or -errno.
  */
 int ofs_trust_open_store(const char *path, struct ofs_error *err);
 
-/*
- * The same for a tree that is mounted at `point` by the user `owner`: root's is trusted, too.
- */
+/* Checks a tree that the user `owner` has mounted at `point`. Root's mounts are trusted, too. */
 int ofs_trust_check_mount(const char *point, uid_t owner, struct ofs_error *err);

@@ -16,7 +16,7 @@
 
 #define NICEST 19
 #define ROUNDS 30
-#define REST_US 1000 /* before each round, so that both processors halt if they may */
+#define REST_US 1000 /* before each round, so that both processors halt if they can */
 #define SUPPLIES "/sys/class/power_supply"
 #define CGROUPS "/sys/fs/cgroup"
 
@@ -60,16 +60,16 @@ void ofs_wakeup_spin(void)
 		__asm__ volatile("" ::: "memory");
 #endif
 	/*
-	 * A thread that waits for this processor but has had more than its share of late is passed
-	 * over by the scheduler, even for one that is SCHED_IDLE, until the next tick.
+	 * The scheduler passes over a thread that waits for this processor but has recently had
+	 * more than its share, even for a SCHED_IDLE one, until the next tick.
 	 */
 	sched_yield();
 }
 
-/* Two threads, each bound to a processor, that wake each other in turn. */
+/* Two threads, bound to a processor each, that wake each other in turn. */
 struct pair {
 	int processor[2];
-	int ping[2]; /* event counters: to the first thread, to the second */
+	int ping[2]; /* event counters: for the first and the second thread */
 	atomic_bool stop;
 	int r;
 	int64_t median;
@@ -199,7 +199,7 @@ int ofs_wakeup_measure(struct ofs_wakeup *ret)
 	return r;
 }
 
-/* The first bytes of a file; "" if it cannot be read. */
+/* Reads the first word of a file; "" if it cannot be read. */
 static void read_word(const char *path, char *ret, size_t size)
 {
 	OFS_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -209,7 +209,7 @@ static void read_word(const char *path, char *ret, size_t size)
 	ret[strcspn(ret, " \n")] = '\0';
 }
 
-/* A mains adapter is there, and none is plugged in. */
+/* True if there are mains adapters, but none is plugged in. */
 static bool is_on_battery(void)
 {
 	bool battery = false;
@@ -232,7 +232,7 @@ static bool is_on_battery(void)
 	return battery;
 }
 
-/* The group `path` below `root`, or one above it, may use only part of the time. */
+/* True if the group `path` below `root`, or one above it, has a quota. Modifies `path`. */
 static bool is_limited(const char *root, const char *file, char *path)
 {
 	for (;;) {
@@ -248,7 +248,7 @@ static bool is_limited(const char *root, const char *file, char *path)
 	}
 }
 
-/* Lines "ID:CONTROLLERS:PATH"; version 2 names no controllers. */
+/* Parses lines "ID:CONTROLLERS:PATH". Version 2 names no controllers. */
 static bool has_quota(void)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf groups = OFS_BUF_INIT;

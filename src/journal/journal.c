@@ -427,15 +427,15 @@ ofs_lsn ofs_journal_begin(struct ofs_journal *j)
 	return begin;
 }
 
-/* The segment that holds `pos`, referenced, or NULL. */
+/* The first segment that ends after `pos`, referenced, or NULL. */
 static struct ofs_segment *journal_find(struct ofs_journal *j, ofs_lsn pos)
 {
 	struct ofs_segment *s = NULL;
-	ptrdiff_t at;
+	size_t at;
 
 	pthread_rwlock_rdlock(&j->segments_lock);
-	at = ofs_segment_list_find(&j->segments, pos);
-	if (at >= 0 && pos < j->segments.at[at]->end)
+	at = OFS_BISECT(i, j->segments.n, j->segments.at[i]->end <= pos);
+	if (at < j->segments.n)
 		s = ofs_segment_ref(j->segments.at[at]);
 	pthread_rwlock_unlock(&j->segments_lock);
 	return s;
@@ -447,7 +447,7 @@ static struct ofs_segment *journal_find_data(struct ofs_journal *j,
 {
 	struct ofs_segment *s = journal_find(j, data->pos);
 
-	if (s && data->pos - s->first >= OFS_WAL_SUM && data->len <= s->end - data->pos)
+	if (s && data->pos >= s->first + OFS_WAL_SUM && data->len <= s->end - data->pos)
 		return s;
 	ofs_segment_unref(s);
 	return NULL;

@@ -8,7 +8,7 @@ struct ofs_bucket {
 	struct ofs_s3 *s3;
 };
 
-/* A command of the user's; NULL: none. */
+/* Returns a command of the user's, or NULL. */
 static const char *command_of(const char *variable)
 {
 	const char *text = secure_getenv(variable);
@@ -104,7 +104,8 @@ int ofs_bucket_get_range(struct ofs_bucket *b, const char *key, uint64_t size, u
 	ofs_sealed_range(size, off, len, &at, &n);
 	sealed = malloc(n);
 	if (!sealed)
-		return -ENOMEM;
+		return ofs_error_set(err, ENOMEM, "no memory for %llu bytes of '%s'",
+				     (unsigned long long)n, key);
 	r = ofs_s3_get_range(b->s3, key, at, n, sealed, err);
 	return r < 0 ? r : ofs_unseal_range(b->remote->key, key, size, off, len, sealed, buf, err);
 }

@@ -9,13 +9,12 @@
 #include "io/file.h"
 
 #define PAGE 1024u
-#define PART_RAW ((size_t)8 << 20) /* bytes of pages or drafts in one part */
-#define PACK_LEAST \
-	(UINT64_C(8) << 20) /* of frames that make an object before a checkpoint needs it */
+#define PART_RAW ((size_t)8 << 20) /* bytes of pages or drafts in a part */
+#define PACK_LEAST (UINT64_C(8) << 20) /* bytes for an object before a checkpoint */
 #define PACK_MOST (UINT64_C(16) << 20)
 #define SPOOL "remote/spool"
-#define LOG_MAX 512 /* objects of it that are remembered */
-#define CHAIN_MAX 64 /* parts; then the index is sent whole again */
+#define LOG_MAX 512 /* objects of the log that are remembered */
+#define CHAIN_MAX 64 /* parts, before the index is sent whole again */
 
 void ofs_checkpoint_out_finish(struct ofs_checkpoint_out *out)
 {
@@ -68,7 +67,7 @@ static int note_frame(void *arg, const struct ofs_index_frame *f)
 	return 0;
 }
 
-/* An object of packs as it is made. */
+/* An object of frames being made. */
 struct pack_object {
 	struct ofs_index_object object;
 	struct ofs_index_extent *extents;
@@ -95,8 +94,8 @@ static void add_extent(struct pack_object *p, const struct ofs_index_frame *f, u
 }
 
 /*
- * Takes frames of `l`, from *i on, for one object. Those that are damaged here cannot be sent.
- * -ENOENT: one was given back meanwhile; with `gone` that is left out as well.
+ * Fills one object with frames of `l` from *i on. Frames that are damaged here are left out.
+ * -ENOENT: a frame was given back meanwhile; with `gone` it is left out as well.
  */
 static int fill_object(struct ofs_checkpoint_out *out, const struct frame_list *l, size_t *i,
 		       bool gone, struct pack_object *p)
@@ -124,7 +123,7 @@ static int send_object(struct ofs_checkpoint_out *out, struct pack_object *p, st
 
 	p->object.number = out->packs;
 	out->sent++;
-	/* Its number is not used again, whatever comes of it. */
+	/* The number is never used again, whatever the outcome. */
 	return ofs_bucket_create(out->lineage->bucket, key, p->bytes.data, p->bytes.len, err);
 }
 
@@ -153,8 +152,8 @@ int ofs_checkpoint_out_frames(struct ofs_checkpoint_out *out, struct ofs_error *
 /* ---- the snapshot */
 
 struct part {
-	const char *kind; /* "pages" or "drafts" */
-	uint64_t off, len; /* in the spool */
+	const char *kind; /* kind: "pages" or "drafts" */
+	uint64_t off, len; /* range in the spool */
 };
 
 struct snapshot {
@@ -163,9 +162,10 @@ struct snapshot {
 	uint64_t size;
 	struct part *parts;
 	size_t n, cap;
-	struct ofs_buf pages, drafts; /* of the parts that are being made */
+	struct ofs_buf pages, drafts; /* the parts being made */
 	struct frame_list frames;
-	struct ofs_log_place log; /* from there on the log is needed; seq 0 and lsn 0: from `at` on */
+	/* the log is needed from here on; all zero: from the manifest's place */
+	struct ofs_log_place log;
 	struct ofs_snapshot snap;
 };
 
@@ -178,7 +178,7 @@ static void snapshot_finish(struct snapshot *s)
 	ofs_buf_finish(&s->drafts);
 }
 
-/* Puts a part into the spool. */
+/* Appends a part to the spool. */
 static int flush(struct snapshot *s, const char *kind, struct ofs_buf *raw)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf object = OFS_BUF_INIT;
@@ -200,7 +200,7 @@ static int flush(struct snapshot *s, const char *kind, struct ofs_buf *raw)
 	return 0;
 }
 
-/* u32 number of the first page, u32 how many, the pages. */
+/* Format: u32 number of the first page, u32 number of pages, the pages. */
 static int take_pages(void *arg, uint32_t first, uint32_t n, const uint8_t *pages)
 {
 	struct snapshot *s = arg;
@@ -214,8 +214,9 @@ static int take_pages(void *arg, uint32_t first, uint32_t n, const uint8_t *page
 }
 
 /*
- * The log itself has the data that it would be sent for again: from the object on from which it is
- * dense with such data, so that nobody has to fetch much more than that.
+ * Avoids sending data of drafts that are in recently sent log: chooses the oldest object of the log
+ * from which at least a quarter of the log is such data, so that nobody has to fetch much more than
+ * that.
  */
 static ofs_lsn choose_log(void *arg, const struct ofs_journal_data *data, size_t n)
 {
@@ -237,7 +238,7 @@ static ofs_lsn choose_log(void *arg, const struct ofs_journal_data *data, size_t
 	return s->log.lsn ? s->log.lsn : UINT64_MAX;
 }
 
-/* u64 segment, u64 position, u64 length, the data. */
+/* Format: u64 segment, u64 position, u64 length, the data. */
 static int take_draft(void *arg, ofs_lsn segment, const struct ofs_journal_data *data,
 		      const void *bytes)
 {
@@ -259,7 +260,7 @@ static int take_frame(void *arg, const struct ofs_index_frame *f)
 	return note_frame(&s->frames, f);
 }
 
-/* Sends the parts, and appends them to `chain` (pages) or `drafts`. */
+/* Sends the parts and appends them to `chain` (pages) or `drafts`. */
 static int send_parts(struct snapshot *s, json_t *chain, json_t *drafts, struct ofs_error *err)
 {
 	struct ofs_checkpoint_out *out = s->out;
@@ -297,7 +298,7 @@ static json_t *describe_object(const struct pack_object *p)
 			 "extents", extents);
 }
 
-/* Sends the frames that the snapshot names and no object has. */
+/* Sends the frames of the snapshot that no object holds yet. */
 static int send_rest(struct snapshot *s, struct pack_object **objects, size_t *n, json_t *ret,
 		     struct ofs_error *err)
 {
@@ -309,7 +310,7 @@ static int send_rest(struct snapshot *s, struct pack_object **objects, size_t *n
 
 		r = fill_object(s->out, &s->frames, &i, false, &p);
 		if (r == -ENOENT)
-			r = ofs_error_set(err, EAGAIN, "the disk was full: frames were given back");
+			r = ofs_error_set(err, EAGAIN, "the disk was full, so frames were evicted");
 		if (r == 0 && p.n)
 			r = send_object(s->out, &p, err);
 		if (r < 0 || !p.n)
@@ -321,12 +322,12 @@ static int send_rest(struct snapshot *s, struct pack_object **objects, size_t *n
 	return r;
 }
 
-/* Sends a manifest, or the one before of which it is not known whether it arrived. */
+/* Sends the manifest whose outcome is not known yet. */
 static int settle(struct ofs_checkpoint_out *out, struct ofs_error *err)
 {
 	int r = ofs_lineage_put(out->lineage, out->unsettled_key, &out->unsettled, err);
 
-	/* It may be there all the same, so that its number is no other one's. */
+	/* It may exist all the same, so no other manifest may have its number. */
 	if (r < 0)
 		return r;
 	free(out->unsettled_key);
@@ -366,8 +367,8 @@ static int note_highest(void *arg, const struct ofs_index_object *o)
 }
 
 /*
- * What is in the remote is entered here, so that it is not sent again, and may be given back, since
- * a manifest knows it.
+ * Enters objects listed by the manifest into the index, so they are not sent again and may be
+ * evicted.
  */
 static int note_objects(struct ofs_checkpoint_out *out, const struct pack_object *objects, size_t n)
 {
@@ -376,7 +377,7 @@ static int note_objects(struct ofs_checkpoint_out *out, const struct pack_object
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = ofs_store_put_object(out->store, &objects[i].object, objects[i].extents,
 					 objects[i].n);
-	/* It may be lower than before, and ids be given again. */
+	/* It may be lower than before, and ids may be reused. */
 	out->durable = 0;
 	return r < 0 ? r : ofs_store_list_objects(out->store, note_highest, &out->durable);
 }
@@ -387,7 +388,7 @@ static int note_needed(void *arg, const struct ofs_index_object *o)
 	return 0;
 }
 
-/* No later one needs the log before that which this one needs. */
+/* No later manifest needs log from before the place that this one needs. */
 static void drop_log(struct ofs_checkpoint_out *out, const struct ofs_log_place *at)
 {
 	size_t i = 0;
@@ -398,7 +399,7 @@ static void drop_log(struct ofs_checkpoint_out *out, const struct ofs_log_place 
 		memmove(out->log, out->log + i, (out->nlog -= i) * sizeof(*out->log));
 }
 
-/* What this manifest needs, for whoever removes garbage. */
+/* Tells garbage collection what this manifest needs. */
 static void note_anchor(struct ofs_checkpoint_out *out, const struct ofs_log_place *at,
 			json_t *drafts, const struct pack_object *objects, size_t n,
 			struct ofs_anchor *a)
@@ -424,7 +425,7 @@ static int send_snapshot(struct ofs_checkpoint_out *out, struct snapshot *s,
 	struct pack_object *sent = NULL;
 	struct ofs_log_place at;
 	size_t n = 0;
-	/* If nothing was new, it may be a header further: that of a segment without a record. */
+	/* If nothing was new, the place may be one header further: that of an empty segment. */
 	int r = rq->send_log(rq->arg, s->snap.meta.checkpoint, &at, err);
 
 	if (!s->log.lsn)
@@ -453,7 +454,7 @@ static int send_snapshot(struct ofs_checkpoint_out *out, struct snapshot *s,
 	return r;
 }
 
-/* The index is sent whole when what changed since has become half of it, or many parts. */
+/* The index is sent whole if the changes since have reached half of its size, or many parts. */
 static bool is_whole_due(const struct ofs_checkpoint_out *out)
 {
 	return !out->chain || out->added > out->whole / 2 ||
@@ -482,9 +483,7 @@ static int take_snapshot(struct snapshot *s, struct ofs_error *err)
 					 .arg = s };
 	if (r == 0)
 		r = ofs_store_begin_snapshot(s->out->store, &s->snap);
-	return r < 0 ? ofs_error_set(err, -r, "a copy of the index cannot be made: %s",
-				     strerror(-r))
-		     : 0;
+	return r < 0 ? ofs_error_set(err, -r, "the index cannot be copied: %s", strerror(-r)) : 0;
 }
 
 int ofs_checkpoint_out_make(struct ofs_checkpoint_out *out, struct ofs_checkpoint_request *rq,

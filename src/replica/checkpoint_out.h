@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends the content of packs and checkpoints: the index as pages, the data that drafts read, and a
- * manifest that names them. For the thread that has the log.
+ * Sends frames and checkpoints: pages of the index, the data that drafts read, and a manifest that
+ * names them. For the thread that sends the log.
  */
 #pragma once
 
@@ -10,54 +10,54 @@
 #include "store/replication.h"
 
 struct ofs_checkpoint_out {
-	struct ofs_lineage *lineage; /* borrowed, as `store` */
+	struct ofs_lineage *lineage; /* borrowed, like `store` */
 	struct ofs_store *store;
-	int dirfd; /* of the store: for a file in remote/ */
+	int dirfd; /* directory of the store, for a file in remote/ */
 	uint32_t epoch;
-	uint32_t newest; /* manifest that was acknowledged; 0: none in this epoch */
-	uint32_t parts, packs; /* the last numbers that were given to objects */
-	_Atomic uint64_t sent; /* packs and parts; for any thread */
-	json_t *chain; /* parts that make the index of the newest manifest; NULL: none */
-	uint64_t whole, added; /* bytes of its whole copy, and of what came since */
-	uint64_t durable; /* the highest object id that a manifest in the remote knows */
+	uint32_t newest; /* newest manifest that was acknowledged; 0: none in this epoch */
+	uint32_t parts, packs; /* last numbers given to objects */
+	_Atomic uint64_t sent; /* packs and parts sent; readable by any thread */
+	json_t *chain; /* parts of the index in the newest manifest; NULL if there is none */
+	uint64_t whole, added; /* bytes of its whole copy, and of the parts after it */
+	uint64_t durable; /* highest object id that a manifest in the remote lists */
 	struct ofs_garbage garbage;
-	/* Before which objects of the log there is what: the newest ones, without a gap. */
+	/* Places before the newest objects of the log, without a gap. */
 	struct ofs_log_place *log;
 	size_t nlog, cap_log;
-	char *unsettled_key; /* a manifest of which it is not known whether it is there; NULL: none */
+	char *unsettled_key; /* key of a manifest whose outcome is unknown, or NULL */
 	struct ofs_buf unsettled;
 };
 
 void ofs_checkpoint_out_finish(struct ofs_checkpoint_out *out);
 
-/* All that follows belongs to that epoch, in which nothing was made yet. */
+/* Starts an epoch in which nothing was made yet. */
 void ofs_checkpoint_out_begin(struct ofs_checkpoint_out *out, uint32_t epoch);
 
-/* An object of the log was made behind `before`. */
+/* Notes that an object of the log was made after `before`. */
 void ofs_checkpoint_out_note_log(struct ofs_checkpoint_out *out,
 				 const struct ofs_log_place *before);
 
-/* The log has a gap there: no checkpoint needs what lies before. */
+/* Notes a gap in the log: no checkpoint needs what is before it. */
 void ofs_checkpoint_out_forget_log(struct ofs_checkpoint_out *out);
 
 /*
- * Sends frames that no object has, while there are enough for one. 0 or an error as of
+ * Sends frames that no object holds, while there are enough for one. Returns 0 or an error of
  * ofs_bucket_create().
  */
 int ofs_checkpoint_out_frames(struct ofs_checkpoint_out *out, struct ofs_error *err);
 
 struct ofs_checkpoint_request {
 	/*
-	 * Sends the log up to `lsn`, so that an object ends there, and says behind which one that
-	 * is. With `base` it says instead which one will be the BASE for this manifest. An object
-	 * may end beyond `lsn`, when only headers of segments lie between.
+	 * Sends the log up to `lsn`, so that an object ends there, and sets *ret to the place after
+	 * it; or, for a BASE, to the place that the BASE for this manifest will have. An object may
+	 * end beyond `lsn` if there are only headers of segments in between.
 	 */
 	int (*send_log)(void *arg, ofs_lsn lsn, struct ofs_log_place *ret, struct ofs_error *err);
 	void *arg;
 	const char *writer;
-	ofs_lsn lsn; /* result: where the log goes on */
+	ofs_lsn lsn; /* result: where the log continues */
 };
 
-/* Makes a checkpoint. -EAGAIN: not now, and the next one is to be tried later. */
+/* Makes a checkpoint. -EAGAIN: it is not possible now, try again later. */
 int ofs_checkpoint_out_make(struct ofs_checkpoint_out *out, struct ofs_checkpoint_request *rq,
 			    struct ofs_error *err);

@@ -10,7 +10,7 @@
 
 #define NEVER_SEAL_MS 3600000u
 
-/* The store forgets the objects, so that a later remote gets everything. */
+/* Fetches everything and makes the store forget the objects, so a later remote gets all. */
 static int fetch_all(const char *store, const struct ofs_remote_access *remote,
 		     void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
 		     struct ofs_error *err)
@@ -30,12 +30,14 @@ static int fetch_all(const char *store, const struct ofs_remote_access *remote,
 		if (r == 0)
 			r = ofs_store_forget_objects(s);
 		if (r < 0)
-			ofs_error_set(err, -r, "not everything can be had from the remote: %s",
+			ofs_error_set(err, -r, "cannot fetch everything from the remote: %s",
 				      strerror(-r));
 	}
 	closed = ofs_store_close(s);
 	ofs_replicator_destroy(rp);
-	return r < 0 ? r : closed;
+	if (r == 0 && closed < 0)
+		r = ofs_error_set(err, -closed, "cannot close '%s': %s", store, strerror(-closed));
+	return r;
 }
 
 static int forget_state(const char *store, struct ofs_error *err)

@@ -6,10 +6,10 @@
 #include "base/thread.h"
 #include "replica/lineage.h"
 
-#define TIMEOUT (20 * OFS_NS_PER_S) /* a reader waits for it */
+#define TIMEOUT (20 * OFS_NS_PER_S) /* a reader waits meanwhile */
 #define TRIES 3
-#define KEPT 4 /* connections that nobody uses now */
-#define BROUGHT_MAX (UINT64_C(8) << 20) /* after which the bound of packs is looked at */
+#define KEPT 4 /* idle connections kept */
+#define BROUGHT_MAX (UINT64_C(8) << 20) /* bytes fetched before the bound is checked */
 
 struct ofs_fetcher {
 	const struct ofs_remote_access *remote;
@@ -18,7 +18,7 @@ struct ofs_fetcher {
 	uint64_t local_max;
 	_Atomic uint64_t durable, local, brought;
 	_Atomic uint64_t requests, bytes;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct ofs_bucket *idle[KEPT];
 	size_t nidle;
 };
@@ -88,7 +88,7 @@ static void make_room(void *arg)
 		ofs_fetcher_evict(f);
 }
 
-/* An ofs_object_get_fn. */
+/* Fetches part of an object; an ofs_object_get_fn. */
 static int get_object(void *arg, const struct ofs_index_object *object, uint64_t at, void *buf,
 		      size_t len)
 {
@@ -114,7 +114,7 @@ static int get_object(void *arg, const struct ofs_index_object *object, uint64_t
 	if (r == 0)
 		f->bytes += len;
 	else if (r != -ECANCELED)
-		ofs_log(LOG_ERR, "content cannot be had from the remote: %s", err.text);
+		ofs_log(LOG_ERR, "cannot fetch content from the remote: %s", err.text);
 	return r;
 }
 

@@ -14,15 +14,15 @@
 #include "replica/fetcher.h"
 #include "replica/manifest.h"
 
-#define TIMEOUT (20 * OFS_NS_PER_S) /* of one request */
-#define PERIOD (2050 * OFS_NS_PER_MS) /* of asking for the next object of the log */
+#define TIMEOUT (20 * OFS_NS_PER_S) /* limit of one request */
+#define PERIOD (2050 * OFS_NS_PER_MS) /* between requests for the next object of the log */
 #define RETRY_MAX (30 * OFS_NS_PER_S)
 #define TEST_TICK (50 * OFS_NS_PER_MS)
-#define REBASE_AFTER (1200 * OFS_NS_PER_S) /* before what the older manifest needs is garbage */
-#define REBASE_BYTES (UINT64_C(128) << 20) /* of the log, which memory has to hold */
-#define LOOK_AFTER (600 * OFS_NS_PER_S) /* at the end of the log: whether it is the end */
+#define REBASE_AFTER (1200 * OFS_NS_PER_S) /* before what the old manifest needs is garbage */
+#define REBASE_BYTES (UINT64_C(128) << 20) /* bytes of log, which memory has to hold */
+#define LOOK_AFTER (600 * OFS_NS_PER_S) /* how often the end of the log is checked */
 #define TRIES 5
-#define PURE "base.db" /* the index as the pages of manifests make it */
+#define PURE "base.db" /* the index as made of the pages of manifests */
 #define FRESH "index.db.new"
 #define STATE "remote/follow"
 #define STATE_MAX ((size_t)1 << 20)
@@ -37,17 +37,17 @@ struct ofs_follower {
 
 	pthread_t thread;
 	bool runs;
-	/* The thread's own, and before it runs. */
+	/* Used by the thread alone once it runs. */
 	struct ofs_lineage lineage;
-	struct ofs_manifest base; /* that the index is */
-	struct ofs_log_place at; /* up to where the log was applied */
-	json_t *chain; /* parts that `base.db` has; NULL: none */
-	int64_t rebased_at, looked_at; /* wall clock: the machine may have slept */
-	uint64_t bytes; /* of the log since then */
-	bool head; /* the log ended when it was last asked for more */
-	bool lost; /* `at` is no place of the log any more */
+	struct ofs_manifest base; /* the manifest of the index */
+	struct ofs_log_place at; /* place up to which the log was fetched */
+	json_t *chain; /* parts that base.db consists of, or NULL */
+	int64_t rebased_at, looked_at; /* by the wall clock, as the machine may be suspended */
+	uint64_t bytes; /* bytes of log since rebased_at */
+	bool head; /* the last request found the end of the log */
+	bool lost; /* `at` is no longer a place of the log */
 
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t wake;
 	bool stop;
 	struct ofs_replication_status status;
@@ -65,7 +65,7 @@ static int open_file(struct ofs_follower *f, const char *name, int flags, int *r
 	return 0;
 }
 
-/* How many parts of the manifest base.db has; 0: it is made anew. */
+/* Returns how many parts of the manifest base.db has; 0: it must be made anew. */
 static size_t known_parts(const struct ofs_follower *f, const struct ofs_manifest *m)
 {
 	json_t *chain = json_object_get(m->object.header, "chain");
@@ -79,7 +79,7 @@ static size_t known_parts(const struct ofs_follower *f, const struct ofs_manifes
 	return n;
 }
 
-/* Which parts base.db has; NULL: it is being changed. */
+/* Saves which parts base.db has; NULL while it is being changed. */
 static int save_chain(struct ofs_follower *f, json_t *chain)
 {
 	OFS_FREE char *location = ofs_location_text(&f->remote->location), *text = NULL;
@@ -106,7 +106,7 @@ static void load_chain(struct ofs_follower *f)
 		f->chain = json_incref(json_object_get(json, "chain"));
 }
 
-/* Lays the parts that base.db lacks over it, and the data of drafts into the journal. */
+/* Lays the missing parts over base.db and, with `drafts`, data of drafts into the journal. */
 static int fetch_base(struct ofs_follower *f, const struct ofs_manifest *m, bool drafts,
 		      struct ofs_error *err)
 {
@@ -143,7 +143,7 @@ static int copy_base(struct ofs_follower *f)
 	return r < 0 ? r : ofs_io_copy(from, to, 0);
 }
 
-/* Puts the index of the manifest in the place of index.db. */
+/* Replaces index.db by the index of the manifest. */
 static int make_index(struct ofs_follower *f, const struct ofs_manifest *m, struct ofs_error *err)
 {
 	OFS_FREE char *fresh = ofs_path_join(f->path, FRESH);
@@ -163,7 +163,7 @@ static int make_index(struct ofs_follower *f, const struct ofs_manifest *m, stru
 
 /* ---- the log */
 
-/* Takes one object more into the journal. -ENOENT: there is none; -ERESTART: it is a BASE. */
+/* Fetches the next object of the log into the journal. -ENOENT: none; -ERESTART: it is a BASE. */
 static int fetch_link(struct ofs_follower *f, struct ofs_link *ret, struct ofs_error *err)
 {
 	int r = ofs_lineage_next(&f->lineage, &f->at, err, ret);
@@ -208,7 +208,7 @@ static int newest(struct ofs_follower *f, struct ofs_manifest *ret, struct ofs_e
 	return r == -ENOENT ? ofs_error_set(err, ENODATA, "the remote has no checkpoint yet") : r;
 }
 
-/* The index is that of `m` now, which is taken. */
+/* Notes that the index is now that of `m`, and takes ownership of what `m` holds. */
 static void take_base(struct ofs_follower *f, struct ofs_manifest *m)
 {
 	ofs_manifest_finish(&f->base);
@@ -217,7 +217,7 @@ static void take_base(struct ofs_follower *f, struct ofs_manifest *m)
 	f->bytes = 0;
 }
 
-/* Fetches the newest manifest and the log behind it. -ERESTART: a newer one is needed already. */
+/* Fetches the newest manifest and the log after it. -ERESTART: an even newer one is needed. */
 static int fetch_newest(struct ofs_follower *f, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
@@ -244,7 +244,7 @@ static int fetch_all(struct ofs_follower *f, struct ofs_error *err)
 	return r == -ERESTART ? ofs_error_set(err, EAGAIN, "the log has gaps") : r;
 }
 
-/* Old segments of the journal go. */
+/* Removes old segments of the journal. */
 static int trim(struct ofs_follower *f)
 {
 	ofs_lsn needed;
@@ -263,7 +263,7 @@ static int reload(struct ofs_follower *f, struct ofs_error *err)
 	return r;
 }
 
-/* The same state on a newer base. */
+/* Switches to a newer base with the same state. */
 static int rebase(struct ofs_follower *f, uint32_t epoch, uint32_t n, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
@@ -271,6 +271,9 @@ static int rebase(struct ofs_follower *f, uint32_t epoch, uint32_t n, struct ofs
 
 	if (r == 0)
 		r = fetch_base(f, &m, false, err);
+	/* It is garbage by now: the log leads to a newer one. */
+	if (r == -ENOENT)
+		return 0;
 	if (r == 0)
 		r = make_index(f, &m, err);
 	if (r == 0)
@@ -280,7 +283,7 @@ static int rebase(struct ofs_follower *f, uint32_t epoch, uint32_t n, struct ofs
 	return r;
 }
 
-/* Begins again with what there is now. */
+/* Starts again from what the remote has now. */
 static int begin_again(struct ofs_follower *f, struct ofs_error *err)
 {
 	int r = fetch_all(f, err);
@@ -293,7 +296,7 @@ static int begin_again(struct ofs_follower *f, struct ofs_error *err)
 
 /* ---- the thread */
 
-/* It may have been set back, too. */
+/* The clock may have been set back, too. */
 static bool has_passed(int64_t since, int64_t time)
 {
 	int64_t passed = ofs_clock_wall() - since;
@@ -301,7 +304,7 @@ static bool has_passed(int64_t since, int64_t time)
 	return passed < 0 || passed > time;
 }
 
-/* Whether the manifest of the base is still there; else what it needs may be gone. */
+/* Checks that the manifest of the base still exists; otherwise what it needs may be gone. */
 static int look(struct ofs_follower *f, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
@@ -325,7 +328,7 @@ static bool is_rebase_due(const struct ofs_follower *f, const struct ofs_link *l
 	       (f->bytes > REBASE_BYTES || has_passed(f->rebased_at, REBASE_AFTER));
 }
 
-/* One object of the log. -ENOENT: there is none. */
+/* Applies one object of the log. -ENOENT: there is none. */
 static int step(struct ofs_follower *f, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_link_finish) struct ofs_link link = { 0 };
@@ -340,7 +343,10 @@ static int step(struct ofs_follower *f, struct ofs_error *err)
 	return r;
 }
 
-/* All there is; but after the end was met, one object alone: another request would find nothing. */
+/*
+ * Applies all there is, or only one object after the end was met: another request would find
+ * nothing.
+ */
 static int go_on(struct ofs_follower *f, struct ofs_error *err)
 {
 	int r = f->lost ? begin_again(f, err) : 0;
@@ -377,7 +383,7 @@ static bool begin_round(struct ofs_follower *f, int64_t pause)
 
 	OFS_LOCKED(&f->lock);
 	while (!f->stop && (left = until - ofs_clock_boot()) > 0) {
-		/* A test's clock may go on by hours. */
+		/* A test may advance the clock by hours. */
 		if (ofs_clock_is_controlled())
 			left = OFS_MIN(left, TEST_TICK);
 		ofs_cond_wait_until(&f->wake, &f->lock, ofs_clock_monotonic() + left);
@@ -418,7 +424,7 @@ static int make_directory(struct ofs_follower *f, struct ofs_error *err)
 	return r < 0 ? ofs_error_set(err, -r, "'%s' cannot be used: %s", f->path, strerror(-r)) : 0;
 }
 
-/* Nobody else may be at it: the owner's lock is taken when the store is opened, this is a look. */
+/* Checks in advance that nobody uses the directory; opening the store takes its lock. */
 static int check_free(struct ofs_follower *f, struct ofs_error *err)
 {
 	OFS_CLOSE int fd = ofs_io_open(f->dirfd, "lock", O_RDONLY, 0);
@@ -440,7 +446,7 @@ static int prepare(struct ofs_follower *f, struct ofs_error *err)
 	if (r == 0)
 		r = ofs_lineage_read_store(&f->lineage, err);
 	if (r == -ENOENT)
-		return ofs_error_set(err, ENODATA, "no store is replicated to there");
+		return ofs_error_set(err, ENODATA, "the remote has no store");
 	if (r < 0)
 		return r;
 	load_chain(f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows a store that another host replicates (docs/REPLICATION.md, Readers): a directory is made a
- * copy of it, in which content comes when it is read, and a thread keeps it up to date. Needs the
- * right to read alone.
+ * Follows a store that another host replicates (docs/REPLICATION.md, "Followers"). A directory
+ * becomes a copy of it, whose content is fetched when it is read, and a thread keeps the copy up to
+ * date. Needs only the right to read.
  */
 #pragma once
 
@@ -13,27 +13,27 @@
 struct ofs_follower;
 
 /*
- * Makes the directory `path`, made if it is missing, the store as it is there now, for
- * ofs_store_open() with `follow`. What it has of that store already is not fetched again. The
- * caller keeps `remote`. -ENODATA: there is no store; -EBUSY: another process follows it there.
+ * Makes the directory `path`, created if missing, a copy of the store's present state, for
+ * ofs_store_open() with `follow`. What it already has of that store is not fetched again. Borrows
+ * `remote`. -ENODATA: there is no store; -EBUSY: another process uses the directory.
  */
 int ofs_follower_create(const char *path, const struct ofs_remote_access *remote,
 			struct ofs_error *err, struct ofs_follower **ret);
 
-/* The store is open: content can be brought; packs take `local_max` bytes, or more (0). */
+/* Enables fetching for the open store. Packs take at most `local_max` bytes (0: no bound). */
 void ofs_follower_attach(struct ofs_follower *f, struct ofs_store *s, uint64_t local_max);
 
-/* Begins to ask for what is new. 0 or -errno. */
+/* Starts asking for new data. Returns 0 or -errno. */
 int ofs_follower_start(struct ofs_follower *f);
 
-/* Whoever waits for content that is not on this disk gets -EIO within a second, from now on. */
+/* From now on, readers of content not on this disk fail with -EIO within a second. */
 void ofs_follower_interrupt(struct ofs_follower *f);
 
-/* Ends both, within a second; before the store is closed. NULL is allowed, as below. */
+/* Ends fetching and following within a second. Call it before closing the store. Accepts NULL. */
 void ofs_follower_stop(struct ofs_follower *f);
 
-/* After it was closed. */
+/* Frees the follower, after the store was closed. Accepts NULL. */
 void ofs_follower_destroy(struct ofs_follower *f);
 
-/* `epoch`, `complete_at`, `reads`, `brought`, `error` and the phase are set. */
+/* Sets phase, `epoch`, `complete_at`, `reads`, `brought`, `local`, `local_max` and `error`. */
 void ofs_follower_status(struct ofs_follower *f, struct ofs_replication_status *ret);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define MATURES (3600 * OFS_NS_PER_S) /* for whoever reads slowly */
+#define MATURES (3600 * OFS_NS_PER_S) /* time allowed for slow readers */
 
 void ofs_anchor_finish(struct ofs_anchor *a)
 {
@@ -62,7 +62,7 @@ void ofs_garbage_note_link(struct ofs_garbage *g)
 		g->proved_at = ofs_clock_boot();
 }
 
-/* ---- what is garbage */
+/* ---- finding garbage */
 
 struct key_list {
 	char **at;
@@ -79,7 +79,7 @@ static void key_list_finish(struct key_list *l)
 struct sweep {
 	const struct ofs_anchor *anchor;
 	struct key_list manifests, parts, log, packs;
-	/* Of an epoch before the anchor's, the object of the log that was met last. */
+	/* The last object of the log seen of an epoch before the anchor's. */
 	char *last;
 	uint32_t last_epoch;
 };
@@ -109,7 +109,7 @@ static bool is_named(const json_t *parts, const char *key)
 	return false;
 }
 
-/* `number` was given before the anchor was made. */
+/* True if `number` was given out before the anchor was made. */
 static bool is_older(uint32_t epoch, uint32_t number, uint32_t anchor_epoch, uint32_t anchor_number)
 {
 	return epoch < anchor_epoch || (epoch == anchor_epoch && number <= anchor_number);
@@ -134,8 +134,8 @@ static int take_checkpoint(void *arg, const char *key, uint64_t size)
 }
 
 /*
- * The object at the anchor's place stays, since it proves that the anchor is sound. So does the last
- * one of an epoch that has ended, which is its FENCE. Keys come in order.
+ * Keeps the object at the anchor's place, which proves that the anchor is sound, and the last one
+ * of an ended epoch, its FENCE. Keys come in order.
  */
 static int take_log(void *arg, const char *key, uint64_t size)
 {
@@ -188,7 +188,7 @@ static int delete_all(struct ofs_lineage *l, const struct key_list *keys, struct
 	return r;
 }
 
-/* As long as somebody can begin with one of them, the log behind it must stay. */
+/* As long as somebody can start from one of these manifests, the log after it must stay. */
 static int check_gone(struct ofs_lineage *l, const struct key_list *keys, struct ofs_error *err)
 {
 	int r = -ENOENT;
@@ -198,7 +198,7 @@ static int check_gone(struct ofs_lineage *l, const struct key_list *keys, struct
 
 		r = ofs_bucket_get(l->bucket, keys->at[i], OFS_REMOTE_BODY_MAX, &bytes, err);
 		if (r == 0)
-			return ofs_error_set(err, EAGAIN, "%s was removed and is still there",
+			return ofs_error_set(err, EAGAIN, "%s was deleted but is still there",
 					     keys->at[i]);
 	}
 	return r == -ENOENT ? 0 : r;
@@ -236,7 +236,7 @@ int ofs_garbage_sweep(struct ofs_garbage *g, struct ofs_lineage *l, struct ofs_e
 		ofs_log(LOG_INFO, "removed from the remote: %zu checkpoints, %zu parts, %zu objects "
 				  "of the log, %zu packs",
 			s.manifests.n, s.parts.n, s.log.n, s.packs.n);
-	/* With the next manifest it begins anew. */
+	/* The next manifest becomes the anchor. */
 	ofs_garbage_finish(g);
 	return r;
 }

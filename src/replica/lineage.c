@@ -52,18 +52,18 @@ int ofs_lineage_put(struct ofs_lineage *l, const char *key, const struct ofs_buf
 
 	if (r != -EEXIST && r != -EINPROGRESS)
 		return r;
-	/* An earlier try may have made it. */
+	/* An earlier attempt may have created it. */
 	r = ofs_bucket_get(l->bucket, key, OFS_REMOTE_OBJECT_MAX, &there, err);
 	if (r < 0)
 		return r == -ENOENT ? ofs_error_set(err, EAGAIN,
-						    "it is not known whether %s was made", key)
+						    "it is not known whether %s was created", key)
 				    : r;
 	if (there.len == bytes->len && memcmp(there.data, bytes->data, bytes->len) == 0)
 		return 0;
-	/* A damaged answer tells nothing. */
+	/* A damaged answer says nothing about what is there. */
 	r = ofs_remote_object_decode(there.data, there.len, &o);
-	return r == -EBADMSG ? ofs_error_set(err, EAGAIN, "%s came damaged", key)
-			     : ofs_error_set(err, EEXIST, "%s is there already", key);
+	return r == -EBADMSG ? ofs_error_set(err, EAGAIN, "%s arrived damaged", key)
+			     : ofs_error_set(err, EEXIST, "%s exists already", key);
 }
 
 int ofs_lineage_read(struct ofs_lineage *l, const char *key, struct ofs_error *err,
@@ -74,7 +74,7 @@ int ofs_lineage_read(struct ofs_lineage *l, const char *key, struct ofs_error *e
 
 	if (l->cache && ofs_object_cache_get(l->cache, key, &bytes))
 		r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
-	/* It may have come damaged. */
+	/* The cached copy may be damaged, so it is read again. */
 	if (r == -EBADMSG) {
 		r = ofs_bucket_get(l->bucket, key, OFS_REMOTE_OBJECT_MAX, &bytes, err);
 		if (r < 0)
@@ -82,11 +82,11 @@ int ofs_lineage_read(struct ofs_lineage *l, const char *key, struct ofs_error *e
 		r = ofs_remote_object_decode(bytes.data, bytes.len, ret);
 	}
 	if (r == -EPROTONOSUPPORT)
-		return ofs_error_set(err, -r, "%s was made by a newer offloadfs", key);
-	return r < 0 ? ofs_error_set(err, -r, "%s is damaged, or not of offloadfs", key) : 0;
+		return ofs_error_set(err, -r, "%s needs a newer offloadfs", key);
+	return r < 0 ? ofs_error_set(err, -r, "%s is damaged, or no object of offloadfs", key) : 0;
 }
 
-/* ---- which store it is */
+/* ---- the store of a remote */
 
 static void print_uuid(const uint8_t uuid[16], char ret[33])
 {
@@ -106,7 +106,8 @@ int ofs_lineage_read_store(struct ofs_lineage *l, struct ofs_error *err)
 	r = uuid && strlen(uuid) == 32 ? 0 : -EBADMSG;
 	for (size_t i = 0; i < 16 && r == 0; i++)
 		r = sscanf(uuid + 2 * i, "%2hhx", &l->uuid[i]) == 1 ? 0 : -EBADMSG;
-	return r < 0 ? ofs_error_set(err, EBADMSG, "the object '" STORE "' names no store") : 0;
+	return r < 0 ? ofs_error_set(err, EBADMSG, "the object '" STORE "' does not name a store")
+		     : 0;
 }
 
 int ofs_lineage_note_store(struct ofs_lineage *l, struct ofs_error *err)
@@ -158,13 +159,13 @@ static int decode_link(const struct ofs_lineage *l, const char *key, struct ofs_
 			&segment, "checkpoint", &checkpoint, "time", &time) < 0 ||
 	    from < 0 || to < from || segment < 0 || checkpoint < 0 || checkpoint > UINT32_MAX ||
 	    strlen(writer) != OFS_WRITER_SIZE - 1)
-		return ofs_error_set(err, EBADMSG, "%s has not the form of an object of the log",
-				     key);
+		return ofs_error_set(err, EBADMSG, "%s is not a valid object of the log", key);
 	while (i < OFS_ARRAY_SIZE(kinds) && strcmp(kind, kinds[i]) != 0)
 		i++;
 	if (i == OFS_ARRAY_SIZE(kinds) || strcmp(store, mine) != 0 ||
 	    (i == OFS_LINK_DATA && o->body.len != (uint64_t)(to - from)))
-		return ofs_error_set(err, EBADMSG, "%s is not of the log of this store", key);
+		return ofs_error_set(err, EBADMSG, "%s does not belong to the log of this store",
+				     key);
 	*ret = (struct ofs_link){ .kind = (enum ofs_link_kind)i,
 				  .from = (ofs_lsn)from,
 				  .to = (ofs_lsn)to,
@@ -193,7 +194,7 @@ int ofs_lineage_next(struct ofs_lineage *l, const struct ofs_log_place *at, stru
 
 	if (r == 0 && at->lsn && ret->from != at->lsn) {
 		ofs_link_finish(ret);
-		return ofs_error_set(err, EBADMSG, "%s does not follow what is before it", key);
+		return ofs_error_set(err, EBADMSG, "%s does not follow the object before it", key);
 	}
 	return r;
 }
@@ -241,7 +242,7 @@ int ofs_lineage_read_epoch(struct ofs_lineage *l, uint32_t epoch, struct ofs_err
 	return read_link(l, key, err, ret);
 }
 
-/* 1: the epoch has its object; 0: not; or -errno. */
+/* Returns 1 and sets *ret if the object of the epoch exists, 0 if not, or -errno. */
 static int has_epoch(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *err,
 		     struct ofs_link *ret)
 {
@@ -255,7 +256,7 @@ static int has_epoch(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *er
 	return 1;
 }
 
-/* They are dense: the last one is found by doubling, and then by halving. */
+/* Epochs are dense, so the last one is found by doubling, then by halving. */
 int ofs_lineage_newest_epoch(struct ofs_lineage *l, struct ofs_error *err, uint32_t *ret,
 			     struct ofs_link *ret_fence)
 {

@@ -31,7 +31,7 @@ static int number(const json_t *o, const char *name, uint64_t max, uint64_t *ret
 	return 0;
 }
 
-/* ---- finding it */
+/* ---- finding a manifest */
 
 int ofs_manifest_read(struct ofs_lineage *l, uint32_t epoch, uint32_t n, struct ofs_error *err,
 		      struct ofs_manifest *ret)
@@ -52,14 +52,14 @@ int ofs_manifest_read(struct ofs_lineage *l, uint32_t epoch, uint32_t n, struct 
 	    number(header, "lsn", INT64_MAX, &lsn) < 0 ||
 	    number(log, "seq", seq, &log_seq) < 0 || number(log, "lsn", lsn, &log_lsn) < 0 ||
 	    number(header, "pages", UINT32_MAX, &m.pages) < 0)
-		return ofs_error_set(err, EBADMSG, "%s has not the form of a checkpoint", m.key);
+		return ofs_error_set(err, EBADMSG, "%s is not a valid checkpoint", m.key);
 	m.at = (struct ofs_log_place){ epoch, (uint32_t)seq, lsn };
 	m.log = (struct ofs_log_place){ epoch, (uint32_t)log_seq, log_lsn };
 	*ret = ofs_steal(m);
 	return 0;
 }
 
-/* 1: the log has the place behind which the manifest says it is; 0: not, and it is void. */
+/* Returns 1 if the log has the place of the manifest, 0 if not: then the manifest is void. */
 static int is_sound(struct ofs_lineage *l, const struct ofs_manifest *m, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_link_finish) struct ofs_link link = { 0 };
@@ -83,10 +83,12 @@ static int note_newest(void *arg, const char *key, uint64_t size)
 	return 0;
 }
 
-/* The number of the last manifest of an epoch: by a listing, which may be old, and what follows. */
+/*
+ * Sets *ret to the last manifest of an epoch, by a listing (maybe old) and then number by number.
+ */
 static int last_number(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *err, uint32_t *ret)
 {
-	OFS_FREE char *prefix = ofs_format("ckpt/%08x/0", epoch); /* no parts */
+	OFS_FREE char *prefix = ofs_format("ckpt/%08x/0", epoch); /* excludes parts */
 	int r;
 
 	*ret = 0;
@@ -101,7 +103,7 @@ static int last_number(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *
 	return r == -ENOENT ? 0 : r;
 }
 
-/* The newest one of an epoch that is sound. */
+/* Finds the newest sound manifest of an epoch. */
 static int newest_in(struct ofs_lineage *l, uint32_t epoch, struct ofs_error *err,
 		     struct ofs_manifest *ret)
 {
@@ -133,7 +135,7 @@ int ofs_manifest_newest(struct ofs_lineage *l, uint32_t epoch, struct ofs_error 
 	return r;
 }
 
-/* ---- fetching what it names */
+/* ---- fetching parts */
 
 static int put_pages(const struct ofs_manifest_target *to, const struct ofs_buf *body)
 {
@@ -330,5 +332,5 @@ int ofs_manifest_finish_index(const struct ofs_manifest *m, const char *path, ui
 	if (r == 0)
 		r = ofs_index_list_objects(ix, note_highest, ret_durable);
 	ofs_index_close(ix);
-	return r < 0 ? ofs_error_set(err, -r, "the index cannot be made: %s", strerror(-r)) : 0;
+	return r < 0 ? ofs_error_set(err, -r, "the index cannot be built: %s", strerror(-r)) : 0;
 }

@@ -4,12 +4,11 @@
 #include "base/thread.h"
 
 #define THREADS 8
-#define EXPECTED_MAX \
-	((size_t)64 << 20) /* bytes of all objects, after which no further one is read */
-#define KEPT_MAX ((size_t)32 << 20) /* after which an object goes when it was given */
+#define EXPECTED_MAX ((size_t)64 << 20) /* bytes at which reading ahead pauses */
+#define KEPT_MAX ((size_t)32 << 20) /* bytes above which an object goes once returned */
 
 enum state {
-	WAITING, /* for a thread */
+	WAITING, /* waiting for a thread */
 	READING,
 	READ,
 	FAILED,
@@ -26,11 +25,11 @@ struct ofs_object_cache {
 	const struct ofs_remote_access *remote;
 	int64_t timeout;
 	size_t max;
-	atomic_bool over; /* cancels the threads' requests, too */
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wake; /* of threads */
-	pthread_cond_t done; /* an object is READ or FAILED */
-	struct object *objects; /* in the order in which they were expected */
+	atomic_bool over; /* set to end; also cancels requests */
+	pthread_mutex_t lock; /* guards the members below */
+	pthread_cond_t wake; /* for threads */
+	pthread_cond_t done; /* an object became READ or FAILED */
+	struct object *objects; /* in the order in which they are expected */
 	size_t bytes;
 	pthread_t threads[THREADS];
 	size_t nthreads;
@@ -79,7 +78,7 @@ void ofs_object_cache_destroy(struct ofs_object_cache *c)
 	free(c);
 }
 
-/* The place of the pointer to it, or to NULL at the end. With the lock. */
+/* Returns the address of the pointer to the object, or of the final NULL. With the lock. */
 static struct object **find(struct ofs_object_cache *c, const char *key)
 {
 	struct object **at = &c->objects;
@@ -100,7 +99,7 @@ static void forget(struct ofs_object_cache *c, struct object **at)
 
 /* ---- threads */
 
-/* The next one to be read; NULL: it is over. With the lock. */
+/* Returns the next object to read, or NULL at the end. With the lock. */
 static struct object *take(struct ofs_object_cache *c)
 {
 	while (!c->over) {
@@ -143,7 +142,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- for those who ask */
+/* ---- for callers */
 
 void ofs_object_cache_expect(struct ofs_object_cache *c, const char *key)
 {
@@ -166,7 +165,7 @@ bool ofs_object_cache_get(struct ofs_object_cache *c, const char *key, struct of
 	bool found;
 
 	OFS_LOCKED(&c->lock);
-	/* Others may go meanwhile, and this one may not: nobody else asks for it. */
+	/* Other objects may go meanwhile, but not this one: nobody else asks for it. */
 	while ((o = *(at = find(c, key))) && o->state == READING)
 		pthread_cond_wait(&c->done, &c->lock);
 	found = o && o->state == READ;

@@ -23,9 +23,9 @@ struct rebuild {
 	const struct ofs_rebuild_settings *set;
 	struct ofs_lineage lineage;
 	struct ofs_replica_state state;
-	uint32_t epoch; /* the newest one that has its object, as far as is known */
+	uint32_t epoch; /* newest epoch known to have its object */
 	struct ofs_manifest manifest;
-	char *temporary; /* the directory in which it is made; NULL: there is none */
+	char *temporary; /* temporary directory of the store, or NULL */
 	int dirfd, journal_fd, index_fd;
 };
 
@@ -45,7 +45,7 @@ static void rebuild_finish(struct rebuild *rb)
 
 /* ---- the log */
 
-/* Goes from *at to the end of the log; with `keep` it is put into the journal. */
+/* Walks from *at to the end of the log; with `keep` puts it into the journal. */
 static int walk(struct rebuild *rb, bool keep, struct ofs_log_place *at, struct ofs_error *err)
 {
 	for (unsigned int n = 0;; n++) {
@@ -59,8 +59,8 @@ static int walk(struct rebuild *rb, bool keep, struct ofs_log_place *at, struct 
 			return r == -ENOENT ? 0 : r;
 		if (keep && link.kind == OFS_LINK_BASE)
 			return ofs_error_set(err, EBADMSG,
-					     "the log has a gap behind the newest checkpoint");
-		/* Whoever made it may have died before that. */
+					     "the log has a gap after the newest checkpoint");
+		/* The writer of the FENCE may have died before creating the object of its epoch. */
 		if (link.kind == OFS_LINK_FENCE && at->epoch >= rb->epoch)
 			r = ofs_takeover_note_epoch(&rb->lineage, at, &link, err);
 		if (r < 0)
@@ -77,7 +77,7 @@ static int walk(struct rebuild *rb, bool keep, struct ofs_log_place *at, struct 
 
 /* ---- taking over */
 
-/* Ends the epoch of whoever has the store, where the log ends now. */
+/* Ends the epoch of the present owner where the log ends now. */
 static int fence(struct rebuild *rb, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_manifest_finish) struct ofs_manifest m = { 0 };
@@ -86,7 +86,7 @@ static int fence(struct rebuild *rb, struct ofs_error *err)
 	int r = ofs_lineage_newest_epoch(&rb->lineage, err, &rb->epoch, &began);
 
 	if (r == -ENOENT)
-		return ofs_error_set(err, ENODATA, "nothing was replicated to there yet");
+		return ofs_error_set(err, ENODATA, "the remote has no log yet");
 	if (r == 0)
 		r = ofs_manifest_newest(&rb->lineage, rb->epoch, err, &m);
 	if (r < 0)
@@ -103,14 +103,14 @@ static int fence(struct rebuild *rb, struct ofs_error *err)
 	return r;
 }
 
-/* Only then chooses what to build on: what comes later is no part of the log. */
+/* Chooses the manifest to build on only after the FENCE: later ones are not part of the log. */
 static int take_over(struct rebuild *rb, struct ofs_error *err)
 {
 	int r = ofs_replica_state_add_writer(-1, &rb->state);
 
 	for (int i = 0; i < TRIES && r == 0; i++) {
 		r = fence(rb, err);
-		/* What it began with was removed meanwhile, or somebody else was faster. */
+		/* Its manifest was removed meanwhile, or somebody else was faster. */
 		if ((r != -ENOENT && r != -ESTALE) || i + 1 == TRIES)
 			break;
 		r = 0;
@@ -130,7 +130,7 @@ static int make_part(struct rebuild *rb, const char *name, int *ret)
 	return OFS_MIN(r, 0);
 }
 
-/* A directory beside the target, which takes its place when it is a store. */
+/* Makes a directory beside the target, which takes its place once it is a store. */
 static int make_directory(struct rebuild *rb, const char *path, struct ofs_error *err)
 {
 	OFS_FREE char *base = NULL;
@@ -151,10 +151,12 @@ static int make_directory(struct rebuild *rb, const char *path, struct ofs_error
 		r = make_part(rb, "packs", NULL);
 	if (r == 0)
 		r = rb->index_fd = ofs_io_open(rb->dirfd, "index.db", O_RDWR | O_CREAT, 0600);
-	return r < 0 ? ofs_error_set(err, -r, "the store cannot be made: %s", strerror(-r)) : 0;
+	return r < 0 ? ofs_error_set(err, -r, "the store cannot be created: %s", strerror(-r)) : 0;
 }
 
-/* Replays the log, and goes on far behind it. Nothing is sealed, since content is elsewhere. */
+/*
+ * Replays the log and leaps far beyond its end. Nothing is sealed, since the content is elsewhere.
+ */
 static int settle_store(struct rebuild *rb, struct ofs_error *err)
 {
 	const struct ofs_store_options opts = { .seal_delay_ms = NEVER_SEAL_MS,
@@ -216,7 +218,7 @@ static int note_any(void *arg, const char *name)
 	return 1;
 }
 
-/* A directory cannot take the place of one on which something is mounted. */
+/* A directory cannot be renamed over a mountpoint. */
 static bool is_mountpoint(const char *path)
 {
 	OFS_FREE char *parent = ofs_format("%s/..", path);
@@ -225,14 +227,15 @@ static bool is_mountpoint(const char *path)
 	return stat(path, &st) == 0 && stat(parent, &above) == 0 && st.st_dev != above.st_dev;
 }
 
-/* Before anything is taken over. */
+/* Checks the target before anything is taken over. */
 static int check_target(const char *path, struct ofs_error *err)
 {
 	int r = ofs_io_list(AT_FDCWD, path, note_any, NULL);
 
 	if (r > 0)
 		return ofs_error_set(err, ENOTEMPTY,
-				     "'%s' is not empty: name a directory that is, or none", path);
+				     "'%s' is not empty: name an empty directory, or a new one",
+				     path);
 	if (r < 0 && r != -ENOENT)
 		return ofs_error_set(err, -r, "'%s': %s", path, strerror(-r));
 	if (is_mountpoint(path))
@@ -258,7 +261,7 @@ int ofs_rebuild(const char *path, const struct ofs_rebuild_settings *set, struct
 		r = ofs_lineage_read_store(&rb.lineage, err);
 	}
 	if (r == -ENOENT)
-		return ofs_error_set(err, ENODATA, "no store is replicated to there");
+		return ofs_error_set(err, ENODATA, "the remote has no store");
 	if (r == 0)
 		r = ofs_s3_probe(ofs_bucket_s3(rb.lineage.bucket), err);
 	if (r == 0)

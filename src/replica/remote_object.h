@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects of the remote but packs: a header (JSON) and a body.
+ * Objects of the remote other than packs: a header (JSON) and a body.
  *
  *   offset  size
  *        0     8  "OFSobjct"
  *        8     4  version of the protocol, 1
  *       12     4  H, length of the header
  *       16     8  B, length of the body as it is stored
- *       24     8  length of the body when it is expanded; as B: it is stored as it is, else with zstd
+ *       24     8  length of the expanded body; if it is B, the body is stored as is, else with zstd
  *       32     H  header, a JSON object
  *     32+H     B  body
- *        .    32  SHA-256 of all before
+ *        .    32  SHA-256 of everything before
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #include "base/buf.h"
 
 #define OFS_REMOTE_VERSION 1u
-#define OFS_REMOTE_BODY_MAX (UINT64_C(256) << 20) /* of one object, expanded */
+#define OFS_REMOTE_BODY_MAX (UINT64_C(256) << 20) /* largest expanded body in bytes */
 
 struct ofs_remote_object {
 	json_t *header;
@@ -30,12 +30,12 @@ struct ofs_remote_object {
 
 void ofs_remote_object_finish(struct ofs_remote_object *o);
 
-/* Appends the object to `ret`; the body is compressed where that makes it smaller. 0 or -errno. */
+/* Appends the encoded object to `ret`. Compresses the body if that helps. 0 or -errno. */
 int ofs_remote_object_encode(const json_t *header, const void *body, size_t len,
 			     struct ofs_buf *ret);
 
 /*
- * Reads any bytes at all. -EBADMSG: they are no such object, or damaged; -EPROTONOSUPPORT: of a
- * version that is not known; -ENOMEM.
+ * Decodes any bytes. -EBADMSG: no such object, or damaged; -EPROTONOSUPPORT: unknown version;
+ * -ENOMEM.
  */
 int ofs_remote_object_decode(const void *bytes, size_t len, struct ofs_remote_object *ret);

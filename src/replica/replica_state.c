@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "replica/replica_state.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
 
 #include "io/file.h"
 
 #define FOLDER "remote"
-#define FILE_NAME FOLDER "/state"
+#define FILE_NAME "state"
 #define SIZE_MAX_ (64u << 10)
 
 void ofs_replica_state_finish(struct ofs_replica_state *st)
 {
 	free(st->location);
 	*st = (struct ofs_replica_state){ 0 };
+}
+
+/* A link is refused, as it leads out of the store. */
+static int open_folder(int dirfd)
+{
+	return ofs_io_open(dirfd, FOLDER, O_RDONLY | O_DIRECTORY, 0);
 }
 
 static int decode(const json_t *json, struct ofs_replica_state *ret)
@@ -25,12 +32,13 @@ static int decode(const json_t *json, struct ofs_replica_state *ret)
 	int based, deposed;
 
 	if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I}",
-			"location", &location, "writers", &writers, "logged_to", &logged_to, "epoch",
-			&epoch, "seq", &seq, "lsn", &lsn, "checkpoint", &checkpoint, "based", &based, "deposed", &deposed, "durable",
-			&durable) < 0 ||
+			"location", &location, "writers", &writers, "logged_to", &logged_to,
+			"epoch", &epoch, "seq", &seq, "lsn", &lsn, "checkpoint", &checkpoint,
+			"based", &based, "deposed", &deposed, "durable", &durable) < 0 ||
 	    json_array_size(writers) > OFS_WRITERS_MAX)
 		return -EUCLEAN;
-	json_array_foreach (writers, i, w) {
+	json_array_foreach(writers, i, w)
+	{
 		if (json_string_length(w) != OFS_WRITER_SIZE - 1)
 			return -EUCLEAN;
 		memcpy(ret->writers[ret->nwriters++], json_string_value(w), OFS_WRITER_SIZE);
@@ -48,8 +56,9 @@ static int decode(const json_t *json, struct ofs_replica_state *ret)
 int ofs_replica_state_load(int dirfd, struct ofs_replica_state *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLOSE int folder = open_folder(dirfd);
 	json_t *json;
-	int r = ofs_io_read_file(dirfd, FILE_NAME, SIZE_MAX_, &text);
+	int r = folder < 0 ? folder : ofs_io_read_file(folder, FILE_NAME, SIZE_MAX_, &text);
 
 	*ret = (struct ofs_replica_state){ 0 };
 	if (r < 0)
@@ -63,22 +72,25 @@ int ofs_replica_state_load(int dirfd, struct ofs_replica_state *ret)
 int ofs_replica_state_save(int dirfd, const struct ofs_replica_state *st)
 {
 	OFS_FREE char *text = NULL;
+	OFS_CLOSE int folder = -1;
 	json_t *json, *writers = json_array();
 	int r;
 
 	for (size_t i = 0; i < st->nwriters; i++)
 		json_array_append_new(writers, json_string(st->writers[i]));
 	json = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I}", "location",
-			 st->location, "writers", writers, "logged_to", (json_int_t)st->logged_to, "epoch", (json_int_t)st->at.epoch, "seq",
-			 (json_int_t)st->at.seq, "lsn", (json_int_t)st->at.lsn, "checkpoint",
-			 (json_int_t)st->checkpoint, "based", st->based, "deposed", st->deposed, "durable",
-			 (json_int_t)st->durable);
+			 st->location, "writers", writers, "logged_to", (json_int_t)st->logged_to,
+			 "epoch", (json_int_t)st->at.epoch, "seq", (json_int_t)st->at.seq, "lsn",
+			 (json_int_t)st->at.lsn, "checkpoint", (json_int_t)st->checkpoint, "based",
+			 st->based, "deposed", st->deposed, "durable", (json_int_t)st->durable);
 	text = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
 	json_decref(json);
 	if (!text)
 		ofs_out_of_memory();
 	r = ofs_io_mkdir(dirfd, FOLDER, 0700);
-	return r < 0 ? r : ofs_io_write_file(dirfd, FILE_NAME, text, strlen(text));
+	if (r == 0)
+		r = folder = open_folder(dirfd);
+	return r < 0 ? r : ofs_io_write_file(folder, FILE_NAME, text, strlen(text));
 }
 
 int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st)
@@ -87,7 +99,7 @@ int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st)
 
 	if (st->named)
 		return 0;
-	/* The oldest one has no request under way any more. */
+	/* The oldest mount has no pending requests any more. */
 	if (st->nwriters == OFS_WRITERS_MAX)
 		st->nwriters--;
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
@@ -102,9 +114,10 @@ int ofs_replica_state_add_writer(int dirfd, struct ofs_replica_state *st)
 
 int ofs_replica_state_remove(int dirfd)
 {
-	int r = ofs_io_unlink(dirfd, FILE_NAME);
+	OFS_CLOSE int folder = open_folder(dirfd);
+	int r = folder < 0 ? folder : ofs_io_unlink(folder, FILE_NAME);
 
-	if (r == 0 || r == -ENOENT)
+	if (r == 0)
 		r = ofs_io_rmdir(dirfd, FOLDER);
 	return r == -ENOENT ? 0 : r;
 }

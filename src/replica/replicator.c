@@ -12,18 +12,18 @@
 #include "replica/fetcher.h"
 #include "replica/takeover.h"
 
-#define TIMEOUT (60 * OFS_NS_PER_S) /* of one request */
-#define SYNC_TIMEOUT (30 * OFS_NS_PER_S) /* of an fsync that waits for the remote */
-#define ROOM_TIMEOUT TIMEOUT /* of the sealer, after which nothing was sent that makes room */
-#define TOGETHER (OFS_NS_PER_S / 2) /* what is logged so soon after the first change goes with it */
-#define IDLE_MAX (600 * OFS_NS_PER_S) /* then it is looked whether there is garbage */
+#define TIMEOUT (60 * OFS_NS_PER_S) /* limit of one request */
+#define SYNC_TIMEOUT (30 * OFS_NS_PER_S) /* limit of an fsync that waits for the remote */
+#define ROOM_TIMEOUT TIMEOUT /* limit of the sealer's wait while nothing is sent */
+#define TOGETHER (OFS_NS_PER_S / 2) /* changes this soon after the first are sent with it */
+#define IDLE_MAX (600 * OFS_NS_PER_S) /* between checks for garbage */
 #define LAST_CHANCE (3 * OFS_NS_PER_S)
 #define TEST_TICK (250 * OFS_NS_PER_MS)
 #define RETRY_MIN (OFS_NS_PER_S / 2)
 #define RETRY_MAX (30 * OFS_NS_PER_S)
-#define LOG_OBJECT ((size_t)16 << 20) /* bytes of the log in one object */
-#define LOG_HELD (UINT64_C(256) << 20) /* that are kept for a remote that cannot be reached */
-#define CHECKPOINT_OBJECTS 60 /* of the log, after which a checkpoint is made */
+#define LOG_OBJECT ((size_t)16 << 20) /* bytes of the log in an object */
+#define LOG_HELD (UINT64_C(256) << 20) /* bytes of log kept while the remote cannot be reached */
+#define CHECKPOINT_OBJECTS 60 /* objects of the log before a checkpoint is due */
 #define CHECKPOINT_BYTES (UINT64_C(64) << 20)
 
 #define DEPOSED "another host has taken the store over: 'offload salvage' finds what it lacks"
@@ -36,41 +36,40 @@ struct ofs_replicator {
 	bool on_sync;
 	uint64_t local_max;
 	struct ofs_fetcher *fetcher;
-	atomic_bool cancel; /* requests of the thread end */
+	atomic_bool cancel; /* cancels the thread's requests */
 
 	pthread_t thread;
 	bool runs;
-	/* The thread's own. */
+	/* For the thread alone. */
 	struct ofs_lineage lineage;
 	struct ofs_replica_state state;
 	struct ofs_checkpoint_out out;
 	bool connected;
-	unsigned int objects; /* of the log since the last checkpoint */
-	uint64_t bytes; /* likewise */
-	struct ofs_buf
-		unsettled; /* an object of the log of which it is not known whether it is there */
+	unsigned int objects; /* objects of the log since the last checkpoint */
+	uint64_t bytes; /* bytes of the log since the last checkpoint */
+	struct ofs_buf unsettled; /* object of the log whose outcome is unknown, or empty */
 	struct ofs_link unsettled_link;
 
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wake; /* of the thread */
+	pthread_mutex_t lock; /* guards the members below */
+	pthread_cond_t wake; /* for the thread */
 	pthread_cond_t done; /* a round has ended */
 	bool stop;
-	bool ended; /* the thread has nothing more to do */
-	bool urgent; /* somebody waits */
-	bool crowded; /* packs take too much of this disk */
-	uint64_t pushes; /* that were asked for */
-	uint64_t rounds; /* that ended, and how the last one did */
+	bool ended; /* the thread has finished */
+	bool urgent; /* somebody is waiting */
+	bool crowded; /* packs take too much room on this disk */
+	uint64_t pushes; /* requested */
+	uint64_t rounds; /* rounds that ended, and the result of the last one */
 	int outcome;
-	int64_t ended_at; /* the last one, on the monotonic clock, as the next two */
-	int64_t sent_at; /* the last one that had something to send */
-	int64_t changed_at; /* when something was logged since then; 0: nothing was */
-	int64_t retry; /* the pause after one that failed */
-	ofs_lsn reached; /* the remote has the log up to there */
-	int failure; /* why nothing is sent any more: -ESTALE, -EOPNOTSUPP; 0: it is */
+	int64_t ended_at; /* end of the last round; on the monotonic clock, like the next two */
+	int64_t sent_at; /* end of the last round that sent something */
+	int64_t changed_at; /* first change not yet sent; 0: none */
+	int64_t retry; /* pause after a failed round */
+	ofs_lsn reached; /* the remote has the log up to here */
+	int failure; /* final error: -ESTALE or -EOPNOTSUPP; 0: none */
 	struct ofs_replication_status status;
 };
 
-/* See ofs_store_bound_packs(): waits until the thread has made room, or cannot. */
+/* Waits until the thread has made room, or cannot: see ofs_store_bound_packs(). */
 static void make_room(void *arg)
 {
 	struct ofs_replicator *rp = arg;
@@ -82,7 +81,7 @@ static void make_room(void *arg)
 	rounds = rp->rounds;
 	rp->crowded = rp->urgent = true;
 	pthread_cond_signal(&rp->wake);
-	/* The round that is under way may have begun before. */
+	/* The current round may have started before. */
 	while (rp->rounds < rounds + 2 && rp->crowded && !rp->stop && !rp->failure &&
 	       rp->outcome == 0) {
 		sent = rp->out.sent;
@@ -104,7 +103,7 @@ static void log_reached(struct ofs_replicator *rp, const struct ofs_log_place *a
 	pthread_cond_broadcast(&rp->done);
 }
 
-/* Sends the object of which it is not known whether it is there. */
+/* Sends the object of the log whose outcome is unknown. */
 static int settle_log(struct ofs_replicator *rp, struct ofs_error *err)
 {
 	OFS_FREE char *key = ofs_key_wal(rp->state.at.epoch, rp->state.at.seq + 1);
@@ -126,7 +125,7 @@ static int settle_log(struct ofs_replicator *rp, struct ofs_error *err)
 	return 0;
 }
 
-/* Sends an object of the log, `link`, which lies behind state.at. */
+/* Sends an object of the log, `link`, to follow state.at. */
 static int send_link(struct ofs_replicator *rp, struct ofs_link *link, struct ofs_error *err)
 {
 	int r;
@@ -144,7 +143,7 @@ static int send_link(struct ofs_replicator *rp, struct ofs_link *link, struct of
 	return settle_log(rp, err);
 }
 
-/* Sends the log up to `lsn`. -ENODATA: some of it is gone. */
+/* Sends the log up to `lsn`. -ENODATA: part of it is gone. */
 static int send_log(struct ofs_replicator *rp, ofs_lsn lsn, struct ofs_error *err)
 {
 	int r = rp->unsettled.len ? settle_log(rp, err) : 0;
@@ -160,7 +159,7 @@ static int send_log(struct ofs_replicator *rp, ofs_lsn lsn, struct ofs_error *er
 		r = ofs_store_export_log(rp->store, link.from, lsn, LOG_OBJECT, &link.log, &link.to,
 					 &link.segment);
 		if (r == -ESTALE || r == -EUCLEAN)
-			return ofs_error_set(err, ENODATA, "some of the log is gone");
+			return ofs_error_set(err, ENODATA, "part of the log is gone");
 		if (r < 0)
 			return ofs_error_set(err, -r, "the log cannot be read: %s", strerror(-r));
 		if (link.to == link.from)
@@ -182,7 +181,7 @@ static int send_log_to(void *arg, ofs_lsn lsn, struct ofs_log_place *ret, struct
 	return r == 0 && ret->lsn < lsn ? ofs_error_set(err, EAGAIN, "the log was not sent") : r;
 }
 
-/* Where the BASE is going to be. */
+/* Returns the place that the BASE will have. */
 static int skip_log_to(void *arg, ofs_lsn lsn, struct ofs_log_place *ret, struct ofs_error *err)
 {
 	struct ofs_replicator *rp = arg;
@@ -218,20 +217,22 @@ static int send_checkpoint(struct ofs_replicator *rp,
 	r = ofs_replica_state_save(rp->dirfd, &rp->state);
 	if (r == 0)
 		return 0;
-	/* The place that is saved must not become garbage. */
+	/* The place in the saved state must not become garbage. */
 	ofs_garbage_finish(&rp->out.garbage);
 	return ofs_error_set(err, -r, "remote/state in the store cannot be written: %s",
 			     strerror(-r));
 }
 
-/* What the log lacks, or never had, is sent as a checkpoint; the log goes on behind it. */
+/*
+ * Sends a checkpoint in place of log that is gone or never was; the log continues after its BASE.
+ */
 static int send_base(struct ofs_replicator *rp, struct ofs_error *err)
 {
 	struct ofs_link base = { .kind = OFS_LINK_BASE };
 	int r;
 
 	ofs_checkpoint_out_forget_log(&rp->out);
-	/* What is logged from now on is wanted; the checkpoint says from where exactly. */
+	/* The log is needed from here on; the checkpoint will tell from where exactly. */
 	ofs_store_hold_log(rp->store, ofs_store_log_end(rp->store), LOG_HELD);
 	r = ofs_checkpoint_out_frames(&rp->out, err);
 	if (r == 0)
@@ -243,7 +244,7 @@ static int send_base(struct ofs_replicator *rp, struct ofs_error *err)
 	return send_link(rp, &base, err);
 }
 
-/* Once connected, one round: all that is new. */
+/* Sends all that is new, once connected. */
 static int send_all(struct ofs_replicator *rp, bool checkpoint, struct ofs_error *err)
 {
 	ofs_lsn lsn;
@@ -296,11 +297,11 @@ struct round {
 	bool checkpoint;
 	bool crowded;
 	uint64_t pushes;
-	int64_t began; /* wall clock */
+	int64_t began; /* start of the round, by the wall clock */
 	ofs_lsn reached;
 };
 
-/* Tells everybody how the round has ended. */
+/* Publishes the result of the round. */
 static void end_round(struct ofs_replicator *rp, const struct round *round, int r,
 		      const struct ofs_error *err)
 {
@@ -336,7 +337,7 @@ static void end_round(struct ofs_replicator *rp, const struct round *round, int 
 	pthread_cond_broadcast(&rp->done);
 }
 
-/* Somebody has changed something; locks of the store are held. */
+/* Called after a change, with locks of the store held. */
 static void note_change(void *arg)
 {
 	struct ofs_replicator *rp = arg;
@@ -346,7 +347,7 @@ static void note_change(void *arg)
 	pthread_cond_signal(&rp->wake);
 }
 
-/* When the next round begins, if nobody is in a hurry; with the lock. */
+/* Returns when the next round is due if nobody is waiting. With the lock. */
 static int64_t next_round(const struct ofs_replicator *rp)
 {
 	if (rp->outcome < 0)
@@ -357,7 +358,7 @@ static int64_t next_round(const struct ofs_replicator *rp)
 	return rp->ended_at + (ofs_clock_is_controlled() ? TEST_TICK : IDLE_MAX);
 }
 
-/* Sleeps until the next round; false: there is none. */
+/* Sleeps until the next round; returns false at the end. */
 static bool begin_round(struct ofs_replicator *rp, struct round *ret)
 {
 	int64_t now, until;
@@ -366,7 +367,7 @@ static bool begin_round(struct ofs_replicator *rp, struct round *ret)
 	pthread_mutex_lock(&rp->lock);
 	while (!rp->stop && !(rp->urgent && rp->outcome == 0) &&
 	       (now = ofs_clock_monotonic()) < (until = next_round(rp))) {
-		/* A test's clock may go on by hours. */
+		/* A test may advance the clock by hours. */
 		if (ofs_clock_is_controlled())
 			until = OFS_MIN(until, now + TEST_TICK);
 		ofs_cond_wait_until(&rp->wake, &rp->lock, until);
@@ -380,7 +381,7 @@ static bool begin_round(struct ofs_replicator *rp, struct round *ret)
 			       .reached = rp->reached };
 	stop = rp->stop;
 	pthread_mutex_unlock(&rp->lock);
-	/* Before it is looked at: what comes later is told. */
+	/* Watches before the log is examined, so no change is missed. */
 	ofs_store_watch(rp->store, note_change, rp);
 	return !stop;
 }
@@ -394,7 +395,7 @@ static int do_round(struct ofs_replicator *rp, const struct round *round, struct
 	if (r == 0) {
 		r = ofs_fetcher_evict(rp->fetcher);
 		if (r < 0)
-			ofs_error_set(err, -r, "content cannot be given back: %s", strerror(-r));
+			ofs_error_set(err, -r, "content cannot be evicted: %s", strerror(-r));
 	}
 	if (r == -ESTALE) {
 		ofs_store_depose(rp->store, DEPOSED);
@@ -424,7 +425,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* What a sync covers is in the remote when it returns 0. */
+/* Waits until the remote has the log up to `lsn`, so that a sync may return 0. */
 static int wait_sent(void *arg, ofs_lsn lsn)
 {
 	struct ofs_replicator *rp = arg;
@@ -529,7 +530,7 @@ int ofs_replicator_start(struct ofs_replicator *rp)
 	return 0;
 }
 
-/* Whether all that was logged is in the remote, or there is no use in waiting; with the lock. */
+/* True if the remote has the whole log, or waiting is useless. With the lock. */
 static bool is_settled(struct ofs_replicator *rp)
 {
 	return rp->failure || rp->reached >= ofs_store_log_tail(rp->store);
@@ -543,7 +544,7 @@ void ofs_replicator_stop(struct ofs_replicator *rp, int64_t wait)
 		return;
 	ofs_store_bound_packs(rp->store, 0, make_room, rp);
 	pthread_mutex_lock(&rp->lock);
-	/* One that could not be reached before is given one more chance. */
+	/* A remote that could not be reached gets one last chance. */
 	if (rp->outcome < 0)
 		wait = OFS_MIN(wait, LAST_CHANCE);
 	rp->outcome = 0;
@@ -558,7 +559,7 @@ void ofs_replicator_stop(struct ofs_replicator *rp, int64_t wait)
 	rp->cancel = !is_settled(rp);
 	pthread_cond_signal(&rp->wake);
 	pthread_cond_broadcast(&rp->done);
-	/* It may be sending content. */
+	/* The thread may be sending content. */
 	while (!rp->ended && ofs_cond_wait_until(&rp->done, &rp->lock, until))
 		;
 	rp->cancel = true;
@@ -601,6 +602,7 @@ void ofs_replicator_status(struct ofs_replicator *rp, struct ofs_replication_sta
 	ofs_fetcher_count(rp->fetcher, &fetched);
 	OFS_LOCKED(&rp->lock);
 	*ret = rp->status;
+	ret->pushes_due = rp->pushes;
 	ret->pending = end - OFS_MIN(end, rp->reached);
 	if (!ret->pending && ret->phase == OFS_REPLICATION_CURRENT)
 		ret->complete_at = ofs_clock_wall();

@@ -20,10 +20,10 @@ struct job {
 	struct ofs_store *store;
 	struct ofs_replicator *replicator;
 	struct ofs_u64_list changed;
-	int dirfd; /* set->into */
+	int dirfd; /* open directory set->into */
 };
 
-/* Allocated: the path of an inode from the root on; NULL: it has no name any more. */
+/* Returns the path of an inode below the root, or NULL if it has no name. The caller frees it. */
 static char *path_of(struct ofs_store *s, uint64_t ino)
 {
 	char *path = NULL;
@@ -117,8 +117,8 @@ static int salvage_all(struct job *j, ofs_lsn from, struct ofs_error *err)
 
 	if (r < 0)
 		return ofs_error_set(err, -r,
-				     "its log does not reach back to what the remote has: mount it "
-				     "and look for yourself");
+				     "the log does not reach back to what the remote has: mount "
+				     "the store and look for the files");
 	ofs_u64_list_sort_unique(&j->changed);
 	for (size_t i = 0; i < j->changed.n && r == 0; i++)
 		r = salvage_file(j, j->changed.at[i], err);

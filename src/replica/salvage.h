@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What a store that another host has taken over still has, and that host never got. */
+/* Recovers what a store still has that another host, which has taken it over, never received. */
 #pragma once
 
 #include "replica/bucket.h"
 
 struct ofs_salvage {
-	const struct ofs_remote_access *remote; /* content may be there alone */
-	const char *into; /* a directory, made if it is missing: files go below their names in it */
-	/* Each file that was copied, by its path in the tree; a negative return ends it. */
+	const struct ofs_remote_access *remote; /* may be the only place of some content */
+	const char *into; /* directory for the files and their parents; created if missing */
+	/* Called for each copied file with its path in the tree. A negative result ends it. */
 	int (*found)(void *arg, const char *path, uint64_t size);
 	void *arg;
 };
 
 /*
- * Copies the files that were made or changed since the remote got the log last. `store` is not open
- * anywhere. -ENODATA: it was never replicated.
+ * Copies the files created or changed since the remote last received log. `store` must not be open.
+ * -ENODATA: it was never replicated.
  */
 int ofs_salvage(const char *store, const struct ofs_salvage *s, struct ofs_error *err);

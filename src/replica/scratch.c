@@ -12,7 +12,8 @@ int ofs_scratch_make(const char *base, char **ret, struct ofs_error *err)
 	OFS_FREE char *name = ofs_format("%s-XXXXXX", base);
 
 	if (!mkdtemp(name))
-		return ofs_error_set(err, errno, "'%s' cannot be made: %s", name, strerror(errno));
+		return ofs_error_set(err, errno, "'%s' cannot be created: %s", name,
+				     strerror(errno));
 	*ret = ofs_steal(name);
 	return 0;
 }

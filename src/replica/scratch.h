@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A directory in which a store is put together. */
+/* A temporary directory in which a store is built. */
 #pragma once
 
 #include <offloadfs/error.h>
 
-/* Makes BASE-XXXXXX, nobody else's to read; *ret is its path, allocated. */
+/* Creates BASE-XXXXXX, private to the user, and sets *ret to its path, which the caller frees. */
 int ofs_scratch_make(const char *base, char **ret, struct ofs_error *err);
 
-/* Removes it with its files and folders, as far as that goes. */
+/* Removes the directory and what is in it, as far as possible. */
 void ofs_scratch_remove(const char *path);

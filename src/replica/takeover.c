@@ -17,9 +17,9 @@ static int note_any(void *arg, const char *key, uint64_t size)
 }
 
 /*
- * Epochs are dense: before anything else is made in one. A FENCE is the last object of its epoch;
- * what is behind it, or that somebody else has the next epoch, tells that it lies in a hole. What
- * tells so is an hour old when the hole comes to be, so that no list is too old to have it.
+ * Epochs are dense, so this comes before anything else in the new one. A FENCE is the last object
+ * of its epoch. If anything follows it, or somebody else has the next epoch, it lies in a hole.
+ * Such evidence is at least an hour older than the hole, so that no listing is too old to show it.
  */
 int ofs_takeover_note_epoch(struct ofs_lineage *l, const struct ofs_log_place *at,
 			    const struct ofs_link *fence, struct ofs_error *err)
@@ -34,8 +34,8 @@ int ofs_takeover_note_epoch(struct ofs_lineage *l, const struct ofs_log_place *a
 }
 
 /*
- * An end of the log whose epoch was ended is none: what is behind it is garbage and gone. Nothing is
- * put there then.
+ * The end of the log of an ended epoch is a hole: what followed it was removed as garbage. Nothing
+ * is put there.
  */
 static int check_end(struct ofs_lineage *l, const struct ofs_log_place *at, struct ofs_error *err)
 {
@@ -80,7 +80,7 @@ int ofs_takeover_fence(struct ofs_lineage *l, struct ofs_replica_state *st,
 	return 0;
 }
 
-/* Whether the remote is that of this store. */
+/* Checks that the remote belongs to this store, and claims it if it is new. */
 static int check_store(struct ofs_lineage *l, const struct ofs_replica_state *st,
 		       struct ofs_error *err)
 {
@@ -89,7 +89,7 @@ static int check_store(struct ofs_lineage *l, const struct ofs_replica_state *st
 
 	if (r == -ENOENT)
 		return st->at.epoch ? ofs_error_set(err, EOPNOTSUPP,
-						    "the remote has lost the store that was there")
+						    "the remote has lost the store that it had")
 				    : ofs_lineage_note_store(l, err);
 	if (r == 0 && memcmp(there.uuid, l->uuid, sizeof(l->uuid)) != 0)
 		return ofs_error_set(err, EOPNOTSUPP,
@@ -97,7 +97,7 @@ static int check_store(struct ofs_lineage *l, const struct ofs_replica_state *st
 	return r;
 }
 
-/* Begins the lineage. 1: an earlier mount of ours did, which ended before it knew. */
+/* Begins the lineage. Returns 1 if an earlier mount of ours did, but ended before it knew. */
 static int begin(struct ofs_lineage *l, struct ofs_replica_state *st, ofs_lsn lsn,
 		 struct ofs_error *err)
 {
@@ -124,7 +124,7 @@ static int begin(struct ofs_lineage *l, struct ofs_replica_state *st, ofs_lsn ls
 	return 1;
 }
 
-/* Follows what is ours behind st->at. 1: there was something; 0: the log ends there. */
+/* Follows an object of ours after st->at. Returns 1 if there was one, 0 at the end of the log. */
 static int follow(struct ofs_lineage *l, struct ofs_replica_state *st, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_link_finish) struct ofs_link link = { 0 };
@@ -143,7 +143,7 @@ static int follow(struct ofs_lineage *l, struct ofs_replica_state *st, struct of
 	return 1;
 }
 
-/* The name is saved before anything can be in the remote that bears it. */
+/* Saves the name before the remote can have anything that bears it. */
 static int take_name(int dirfd, struct ofs_replica_state *st, struct ofs_error *err)
 {
 	int r = ofs_replica_state_add_writer(dirfd, st);
@@ -185,7 +185,7 @@ int ofs_takeover_continue(struct ofs_lineage *l, int dirfd, struct ofs_replica_s
 		r = go_on(l, dirfd, st, err);
 	if (r < 0)
 		return r;
-	/* What has an earlier name is behind us now. */
+	/* Objects with earlier names are all before this place. */
 	st->nwriters = 1;
 	st->logged_to = 0;
 	return ofs_replica_state_save(dirfd, st);

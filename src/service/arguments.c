@@ -18,7 +18,7 @@ static const char *type_of(const json_t *member)
 	return type ? type : json_object_get(member, "enum") ? "string" : "";
 }
 
-/* Appends the words of a list: "a, b or c". */
+/* Appends the words of an array: "a, b or c". */
 static void append_words(struct ofs_buf *out, const json_t *words)
 {
 	size_t n = json_array_size(words);
@@ -31,7 +31,7 @@ static void append_words(struct ofs_buf *out, const json_t *words)
 			       json_string_value(json_array_get(words, i)));
 }
 
-/* What a member must be: "a whole number from 1 to 50". */
+/* Appends what a member must be: "a whole number from 1 to 50". */
 static void append_right(struct ofs_buf *out, const json_t *member)
 {
 	const char *type = type_of(member);
@@ -74,7 +74,7 @@ static bool is_listed(const json_t *words, const json_t *value)
 	return false;
 }
 
-/* Of each type but arrays: their items say. */
+/* Checks the type alone, not the items of an array. */
 static bool is_of_type(const char *type, const json_t *value)
 {
 	static const struct {
@@ -118,7 +118,7 @@ static bool is_right(const json_t *member, const json_t *value)
 		(!longest || (json_int_t)len <= json_integer_value(longest)));
 }
 
-/* Only a content may have NULs: all else is read as strings of C. */
+/* True if a text has a NUL, which only content may have: others are read as C strings. */
 static bool has_nul(const json_t *member, const json_t *value)
 {
 	if (json_object_get(member, "contentMediaType"))
@@ -176,12 +176,11 @@ int ofs_arguments_check(const json_t *schema, const json_t *args, struct ofs_err
 
 		if (!member && !open)
 			return unknown(properties, name, err);
-		/* Clients write null for what they leave out. */
+		/* Some clients send null for an argument that they leave out. */
 		if (member && !json_is_null(value) && !is_right(member, value))
 			return wrong(name, member, value, err);
 		if (member && has_nul(member, value))
-			return ofs_error_set(err, EINVAL, "%s has a NUL in it: a text ends there",
-					     name);
+			return ofs_error_set(err, EINVAL, "%s has a NUL in it: remove it", name);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that the build puts into the program (tools/embed). Everything is static. */
+/* Files that the build embeds in the program (tools/embed). Everything is static. */
 #pragma once
 
 #include <stddef.h>
@@ -7,9 +7,9 @@
 struct ofs_asset {
 	const char *name; /* "app.js" */
 	const char *type; /* for Content-Type */
-	const unsigned char *data; /* a NUL follows */
+	const unsigned char *data; /* followed by a NUL */
 	size_t len;
-	const char *sha256; /* in base64, as a Content-Security-Policy has it */
+	const char *sha256; /* in base64, as in a Content-Security-Policy */
 };
 
 /* Each table ends with an asset without a name. */

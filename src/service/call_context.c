@@ -6,7 +6,7 @@
 #include "context/over.h"
 #include "service/call_run.h"
 
-/* Which function; it may look at the call. */
+/* One of the functions of <offloadfs/context.h>. */
 typedef int (*context_fn)(struct ofs_call_run *c, struct ofs_context *context, const char *json,
 			  size_t len, char **ret, size_t *ret_len);
 
@@ -43,7 +43,7 @@ static int run(struct ofs_call_run *c, context_fn fn, char **ret, size_t *ret_le
 	return r;
 }
 
-/* For those whose answer is an object. */
+/* For functions whose answer is a JSON object. */
 static int run_json(struct ofs_call_run *c, context_fn fn)
 {
 	OFS_FREE char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_fetch: some lines or bytes of a file, exactly as they are. */
+/* memory_fetch: reads lines or bytes of a file, unchanged. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 #define UTF8_MAX 4
 #define PATH_ID_MAX 4096
 
-/* What is asked for, and then what was read. */
+/* The range that is asked for, and then what was read. */
 struct fetch {
 	struct ofs_call_file file;
 	bool by_lines;
 	uint64_t first, last; /* lines from 1, or bytes from 0; `last` may be UINT64_MAX */
-	uint64_t off, len; /* bytes of the file */
-	char *text; /* they; with a NUL after them */
+	uint64_t off, len; /* bytes of the file that were read */
+	char *text; /* those bytes, with a NUL after them */
 };
 
 static void fetch_finish(struct fetch *f)
@@ -29,7 +29,7 @@ static void fetch_finish(struct fetch *f)
 	free(f->text);
 }
 
-/* Reads a number at *p, and moves it. False: there is none. */
+/* Reads a number at *p and moves *p past it. Returns false if there is none. */
 static bool take_number(const char **p, uint64_t *ret)
 {
 	char *end;
@@ -41,7 +41,7 @@ static bool take_number(const char **p, uint64_t *ret)
 	return true;
 }
 
-/* A slice after an id, ":10-20", ":10-", ":10" or ":b0-4095"; "": none. False: it is none. */
+/* Reads a slice: ":10-20", ":10-", ":10", ":b0-4095" or "" (none). Returns false for others. */
 static bool parse_slice(const char *p, struct fetch *f)
 {
 	if (!*p)
@@ -68,7 +68,7 @@ static int wrong_range(struct ofs_call_run *c)
 		"and byte_len, not both");
 }
 
-/* What the arguments beside the id say; they go before a slice in that. */
+/* Reads the range from the other arguments, which override a slice in the id. */
 static int read_range(struct ofs_call_run *c, struct fetch *f)
 {
 	int64_t start = ofs_call_number(c, "line_start", -1),
@@ -91,7 +91,7 @@ static int read_range(struct ofs_call_run *c, struct fetch *f)
 	return f->last < f->first ? wrong_range(c) : 0;
 }
 
-/* An id as it is goes before one with a slice. */
+/* Finds the file. What looks like a slice at the end of the id is one if a file has the rest. */
 static int find(struct ofs_call_run *c, const char *id, struct fetch *f)
 {
 	const char *colon = strrchr(id, ':');
@@ -118,7 +118,7 @@ static int find(struct ofs_call_run *c, const char *id, struct fetch *f)
 	return r < 0 ? r : read_range(c, f);
 }
 
-/* "x has 912 lines: 2000 starts past the end". */
+/* Sets "'x' has 912 lines: line 2000 is past the end" and returns -ERANGE. */
 static int past_end(struct ofs_call_run *c, const struct fetch *f)
 {
 	OFS_FREE char *lines = NULL;
@@ -133,7 +133,7 @@ static int past_end(struct ofs_call_run *c, const struct fetch *f)
 			     f->first);
 }
 
-/* Reads `len` bytes from the start of the slice `path`, or, NULL, at f->off of the file. */
+/* Reads f->len bytes from the start of the slice `path`, or at f->off of the file if it is NULL. */
 static int read_bytes(struct ofs_call_run *c, struct fetch *f, const char *path)
 {
 	struct ofs_backend *b = c->access->backend;
@@ -151,7 +151,7 @@ static int read_bytes(struct ofs_call_run *c, struct fetch *f, const char *path)
 	return n < 0 ? (int)n : 0;
 }
 
-/* The tree knows where lines begin; it says where the bytes of a slice are. */
+/* Asks the tree for the byte range of the lines, and reads it. */
 static int read_lines(struct ofs_call_run *c, struct fetch *f)
 {
 	OFS_FREE char *path = NULL, *range = NULL;
@@ -163,10 +163,11 @@ static int read_lines(struct ofs_call_run *c, struct fetch *f)
 		path = ofs_format("%s:%" PRIu64 "-%" PRIu64, f->file.path, f->first, f->last);
 	r = ofs_backend_attribute(c->access->backend, path, "range", &range);
 	if (r == -ENODATA)
-		return ofs_error_set(c->err, EOPNOTSUPP,
-				     "'%s' has no lines to be read by number, or the daemon is "
-				     "older than this tool: mount the tree again",
-				     f->file.id);
+		return ofs_error_set(
+			c->err, EOPNOTSUPP,
+			"'%s' cannot be read by lines, or the daemon is older than this "
+			"tool: mount the tree again",
+			f->file.id);
 	if (r == 0 && sscanf(range, "%" SCNu64 " %" SCNu64, &f->off, &f->len) != 2)
 		r = -EPROTO;
 	f->len = OFS_MIN(f->len, BYTES_MAX);
@@ -200,7 +201,7 @@ static int read_content(struct ofs_call_run *c, struct fetch *f)
 	return r == 0 || r == -EOPNOTSUPP ? r : ofs_call_failed(c, r, "read", f->file.id);
 }
 
-/* Where more follows, a character is not cut. True: the text is UTF-8. */
+/* Drops a character that is cut at the end, if more follows. Returns true if the text is UTF-8. */
 static bool end_at_character(struct fetch *f, uint64_t size)
 {
 	size_t whole = ofs_text_utf8_prefix(f->text, f->len);
@@ -216,7 +217,7 @@ static bool end_at_character(struct fetch *f, uint64_t size)
 	return true;
 }
 
-/* Each byte that is not UTF-8 becomes U+FFFD. */
+/* Returns the text with U+FFFD for each byte that is not UTF-8. */
 static json_t *lossy(const struct fetch *f)
 {
 	static const char replacement[] = "\xef\xbf\xbd";
@@ -233,7 +234,7 @@ static json_t *lossy(const struct fetch *f)
 	return json_stringn((const char *)text.data, text.len);
 }
 
-/* The arguments that go on where this ended; null: nothing is left of what was asked for. */
+/* Returns the arguments that continue where this ended; null if nothing is left of the range. */
 static json_t *make_next(const struct fetch *f, uint64_t lines, uint64_t size)
 {
 	bool whole = f->len && f->text[f->len - 1] == '\n';

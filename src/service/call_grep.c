@@ -59,7 +59,7 @@ static int grep_call(struct ofs_call_run *c)
 	r = ofs_call_find_file(c, path, &file);
 	if (r < 0)
 		return r;
-	/* A ref is told as where its file is. */
+	/* The lines have the path of the file, not its ref. */
 	if (ofs_backend_attribute(c->access->backend, file.path, "path", &real) < 0)
 		real = ofs_strdup(file.path);
 	return grep(c, real);

@@ -40,7 +40,7 @@ static int make_request(struct ofs_call_run *c, char **ret)
 	r = ofs_inventory_parse(NULL, ofs_buf_str(&words), ofs_clock_wall(), c->err, &ignored);
 	if (r == 0 && words.len > OFS_NAME_MAX)
 		r = ofs_error_set(c->err, EINVAL,
-				  "path and filters are too long together: %zu bytes of at most %d",
+				  "path and filters are too long together: %zu bytes, at most %d",
 				  words.len, OFS_NAME_MAX);
 	if (r == 0)
 		*ret = ofs_buf_steal_str(&words);
@@ -55,7 +55,7 @@ static int64_t time_of(const json_t *line, const char *key, int64_t otherwise)
 	return text && ofs_query_time(text, 0, &at) ? at : otherwise;
 }
 
-/* A line of the page, as calls name its parts. */
+/* Turns a line of the page into an object with the member names of calls. */
 static json_t *take_file(struct ofs_call_run *c, const json_t *line)
 {
 	static const char *const same[] = { "path", "title",  "tier",	 "category",
@@ -81,8 +81,8 @@ static json_t *take_file(struct ofs_call_run *c, const json_t *line)
 }
 
 /*
- * Reads a page: its first line, which goes to *ret_head, and the others, of which `take` makes the
- * list. 0; -EAGAIN: the tree is not done with it yet; or -errno.
+ * Reads a page. Sets *ret_head to its first line and *ret to a list of what `take` makes of the
+ * others. -EAGAIN: the tree has not completed the page yet; or another -errno.
  */
 static int take_page(struct ofs_call_run *c, const char *request,
 		     json_t *(*take)(struct ofs_call_run *c, const json_t *line), json_t **ret_head,
@@ -120,7 +120,7 @@ static int failed(struct ofs_call_run *c, int r)
 		return ofs_error_set(c->err, EACCES, "only the owner of the store may list it");
 	if (r == -ESTALE)
 		return ofs_error_set(c->err, EINVAL,
-				     "the cursor is of a list that is gone: list again without it");
+				     "the cursor is of an older list: list again without it");
 	if (r == -ENOENT)
 		return ofs_error_set(c->err, ENOENT, "there are no files below '%s'",
 				     ofs_call_text(c, "path") ? ofs_call_text(c, "path") : "");

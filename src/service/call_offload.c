@@ -46,7 +46,7 @@ static void answer(struct ofs_call_run *c, const struct ofs_deposit *d,
 			      "memory_refs", entry);
 }
 
-/* The content, in memory of the arguments or of `buf`. */
+/* Wraps the content, which stays in the arguments, or in `buf` if it has to be decoded. */
 static int wrap_content(struct ofs_call_run *c, struct ofs_buf *buf, struct ofs_spool *spool)
 {
 	const json_t *text = json_object_get(c->args, "content");

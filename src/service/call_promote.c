@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_promote, memory_pin and memory_info: one file's place, life and facts. */
+/* memory_promote, memory_pin and memory_info: move, keep and describe one file. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -8,7 +8,7 @@
 #include "client/promotion.h"
 #include "service/call_run.h"
 
-/* Allocated: the tags of the call, separated by commas; NULL: none. */
+/* Sets *ret to the tags of the call, separated by commas, allocated; NULL: none. 0 or -EINVAL. */
 static int join_tags(struct ofs_call_run *c, char **ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf all = OFS_BUF_INIT;

@@ -29,7 +29,7 @@ bool ofs_call_flag(const struct ofs_call_run *c, const char *name, bool otherwis
 	return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-/* Paths are those of the tree, or absolute ones that lead into it, not of our current directory. */
+/* Takes paths in the tree and absolute ones into it, but none relative to the current directory. */
 static int to_path(struct ofs_call_run *c, const char *arg, char **ret)
 {
 	OFS_FREE char *path = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_search: search/QUERY, as hits. */
+/* memory_search: returns the answer of search/QUERY as hits. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@
 
 static const char *const filters[] = { "tier", "category", "task", "tag", "after", "before" };
 
-/* A filter's value is a word of the query, or is quoted. */
+/* Appends a filter with its value, quoted if necessary. */
 static void append_filter(struct ofs_buf *out, const char *filter, const char *value)
 {
 	bool quoted = strpbrk(value, " \t\n\"") != NULL;
@@ -24,7 +24,7 @@ static void append_filter(struct ofs_buf *out, const char *filter, const char *v
 	ofs_buf_append_str(out, quoted ? "\"" : "");
 }
 
-/* What a path says of tier and task is asked of the tree, which ranks what is left. */
+/* Turns tier and task of the path into filters, so that the tree ranks only what they leave. */
 static void append_place(struct ofs_buf *out, const char *path)
 {
 	const char *below;
@@ -64,7 +64,7 @@ static int make_query(struct ofs_call_run *c, const char *path, char **ret)
 	return 0;
 }
 
-/* A hit with the names that calls use. */
+/* Turns a line of the answer into a hit with the member names of calls. */
 static json_t *take_hit(char *line)
 {
 	OFS_FREE char *at =
@@ -108,20 +108,21 @@ static json_t *take_hits(struct ofs_call_run *c, char *text, const char *path, j
 static int search_call(struct ofs_call_run *c)
 {
 	OFS_FREE char *path = NULL, *query = NULL, *name = NULL, *text = NULL;
-	json_t *note = json_null();
+	json_t *note;
+	bool is_cut;
 	int r = ofs_call_path(c, "path", &path);
 
 	if (r == 0)
 		r = make_query(c, path, &query);
 	if (r < 0)
 		return r;
-	if (ofs_hits_path(query, false, &name))
-		note = json_string("the query is long: only its start was looked for");
+	is_cut = ofs_hits_path(query, false, &name);
 	r = ofs_backend_read_text(c->access->backend, name, &text);
 	if (r == -EACCES)
 		return ofs_error_set(c->err, EACCES, "only the owner of the store may search it");
 	if (r < 0)
 		return ofs_call_failed(c, r, "search for", query);
+	note = is_cut ? json_string("the query is too long: only its start was used") : json_null();
 	c->result = json_object();
 	json_object_set_new(c->result, "hits", take_hits(c, text, path, &note));
 	json_object_set_new(c->result, "note", note);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_stats, tasks, agents: what was saved and for whom. */
+/* memory_stats, tasks and agents: what was saved, and for whom. */
 #include <string.h>
 
 #include "client/agent_list.h"
@@ -49,7 +49,7 @@ static int stats_call(struct ofs_call_run *c)
 	return 0;
 }
 
-/* What others have named becomes UTF-8. */
+/* Returns {what: list}, with all names made valid UTF-8. */
 static json_t *listed(const char *what, json_t *list)
 {
 	json_t *each;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of calls, and what calls.json says of each. */
+/* The table of calls, and their descriptions and schemas from calls.json. */
 #include <pthread.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "service/service.h"
 
 /* clang-format off */
-/* In the order in which lists have them. */
+/* In the order in which they are listed. */
 #define CALLS(X) \
 	X(memory_fetch) X(memory_search) X(memory_grep) X(memory_offload) X(memory_list) \
 	X(memory_promote) X(memory_stats) X(memory_info) X(memory_pin) X(memory_usage) X(tasks) \
@@ -24,7 +24,7 @@ const struct ofs_call *const ofs_calls[] = { CALLS(ENTER) NULL };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static json_t *descriptions;
 
-/* calls.json writes of an output what it has, all of which is always there. */
+/* calls.json has only the properties of an output, all of which are always present. */
 static json_t *output_schema(const json_t *properties)
 {
 	json_t *required = json_array();

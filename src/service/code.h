@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The words by which programs tell failures of calls apart, the same as the server's. */
+/* Words for the errors of calls, for programs; those of the HTTP server. */
 #pragma once
 
-/* Static, of a -errno: "not_found"; "failed" where a program can do nothing about it. */
+/* Returns the word for a -errno, such as "not_found", or "failed" if there is none. Static. */
 const char *ofs_service_code(int r);

@@ -13,14 +13,14 @@
 #include "io/path.h"
 
 #define CHUNK ((size_t)256 << 10)
-#define LINE_MAX_LEN ((size_t)1 << 20) /* what is longer is searched in parts */
-#define SHOWN_MAX ((size_t)1000) /* bytes of a line that are told */
-#define TOLD_MAX ((size_t)64 << 10) /* of all lines */
+#define LINE_MAX_LEN ((size_t)1 << 20) /* longer lines are searched in parts */
+#define SHOWN_MAX ((size_t)1000) /* bytes reported of a line */
+#define TOLD_MAX ((size_t)64 << 10) /* bytes reported in all */
 #define TIME_MAX (15 * OFS_NS_PER_S)
-#define MATCH_LIMIT 200000 /* steps for a line: a pattern may need exponentially many */
+#define MATCH_LIMIT 200000 /* steps for a line; some patterns would need exponentially many */
 #define CONTEXT_MAX 20
 
-/* A line that was read, of which the start is kept. */
+/* The start of a line, kept as context before a match. */
 struct line {
 	char text[SHOWN_MAX];
 	size_t len, whole;
@@ -36,18 +36,18 @@ struct grep {
 	pcre2_match_data *match;
 	pcre2_match_context *limits;
 	int64_t deadline;
-	size_t told; /* bytes */
+	size_t told; /* bytes reported */
 	struct ofs_buf out;
 	struct line before[CONTEXT_MAX]; /* a ring: line n is at n % context */
 	char *chunk; /* LINE_MAX_LEN + CHUNK */
 };
 
-/* A file that is searched. */
+/* A file being searched. Line numbers start at 1. */
 struct file {
 	const char *path;
-	uint64_t line; /* the number of the one that is looked at */
-	uint64_t told; /* of the last one that was told; 0: none */
-	uint64_t last; /* to be told as context after a match */
+	uint64_t line; /* the current one */
+	uint64_t told; /* the last one reported; 0: none */
+	uint64_t last; /* the last one to be reported as context after a match */
 	bool binary;
 };
 
@@ -85,7 +85,7 @@ static int compile(struct grep *s, struct ofs_error *err)
 	return 0;
 }
 
-/* ---- telling */
+/* ---- reporting */
 
 static bool is_late(struct grep *s)
 {
@@ -96,7 +96,7 @@ static bool is_late(struct grep *s)
 	return late;
 }
 
-/* Nothing more is told; there may be more. */
+/* True if a limit is reached, so that nothing more is reported. */
 static bool is_over(struct grep *s)
 {
 	if (s->result->matches < s->g->limit && s->told < TOLD_MAX)
@@ -130,7 +130,7 @@ static void tell_line(struct grep *s, struct file *f, uint64_t number, char mark
 {
 	size_t cut = OFS_MIN(len, SHOWN_MAX);
 
-	/* Not within a character. */
+	/* Do not cut within a character. */
 	while (cut && cut < whole && cut < len && ((unsigned char)text[cut] & 0xc0) == 0x80)
 		cut--;
 	if (s->g->context && f->told + 1 != number && s->told) {
@@ -184,14 +184,14 @@ static void tell_before(struct grep *s, struct file *f)
 	}
 }
 
-/* False: nothing more of this file is to be looked at. */
+/* Returns false if the rest of the file need not be searched. */
 static bool take_line(struct grep *s, struct file *f, const char *text, size_t len)
 {
 	int r = pcre2_match(s->re, (PCRE2_SPTR)text, len, 0, 0, s->match, s->limits);
 
 	f->line++;
 	if (r < 0 && r != PCRE2_ERROR_NOMATCH)
-		s->result->complete = false; /* it was too much for the limit */
+		s->result->complete = false; /* MATCH_LIMIT was reached */
 	if (r >= 0 && is_over(s))
 		return false;
 	if (r >= 0) {
@@ -210,7 +210,7 @@ static bool take_line(struct grep *s, struct file *f, const char *text, size_t l
 	return true;
 }
 
-/* Takes the whole lines of a chunk; returns how many bytes of it they are, or, to end, SIZE_MAX. */
+/* Searches the whole lines of a chunk. Returns their bytes, or SIZE_MAX to end the search. */
 static size_t take_lines(struct grep *s, struct file *f, size_t len, bool at_end)
 {
 	size_t used = 0;
@@ -266,7 +266,7 @@ static bool is_named(const struct grep *s, const char *path)
 	return !s->g->glob || fnmatch(s->g->glob, slash ? slash + 1 : path, 0) == 0;
 }
 
-/* What cannot be read, or goes meanwhile, is passed over. */
+/* Skips what cannot be read or vanishes meanwhile. */
 static int search_below(struct grep *s, const char *path)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files here = { 0 };
@@ -286,7 +286,7 @@ static int search_below(struct grep *s, const char *path)
 	return r;
 }
 
-/* The directories that hold files; what else is at the root shows them once more. */
+/* Searches the directories that hold files: others at the root show the same files again. */
 static int search_tree(void *arg, const char *dir)
 {
 	struct grep *s = arg;

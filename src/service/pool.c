@@ -14,15 +14,15 @@
 TAILQ_HEAD(jobs, ofs_pool_job);
 
 struct ofs_pool {
-	pthread_mutex_t lock; /* guards all that follows, and the pool's part of jobs */
-	pthread_cond_t work; /* a job waits, or it ends */
-	pthread_cond_t change; /* of deadlines or counts: for the watch, and for destroy */
-	struct jobs waiting; /* in their order */
-	struct jobs running; /* and late ones */
+	pthread_mutex_t lock; /* guards all that follows, and the private part of jobs */
+	pthread_cond_t work; /* a job is waiting, or the pool is ending */
+	pthread_cond_t change; /* a deadline or count has changed: for watch() and destroy */
+	struct jobs waiting; /* in order of submission */
+	struct jobs running; /* including late ones */
 	size_t n_waiting, n_late;
 	unsigned int threads, started,
-		idle; /* those wanted, those there are, those without a job */
-	pthread_t *ended; /* threads that are to be joined: they have left the lock for good */
+		idle; /* wanted threads, existing threads, threads without a job */
+	pthread_t *ended; /* threads to be joined, which no longer take the lock */
 	size_t n_ended, ended_cap;
 	bool ending;
 	pthread_t watch;
@@ -30,7 +30,7 @@ struct ofs_pool {
 
 static void *work(void *arg);
 
-/* With the lock held: then nobody in the list needs it any more. */
+/* Called with the lock held: by then all threads in the list have released it. */
 static void join_ended(struct ofs_pool *p)
 {
 	for (size_t i = 0; i < p->n_ended; i++)
@@ -51,7 +51,7 @@ static void start_worker(struct ofs_pool *p)
 	pthread_attr_destroy(&attr);
 }
 
-/* Late jobs keep their threads; others are to do their work, up to as many again. */
+/* True if a thread should be started. At most `threads` replacements for late ones exist. */
 static bool wants_worker(const struct ofs_pool *p)
 {
 	unsigned int late = (unsigned int)OFS_MIN(p->n_late, (size_t)p->threads);
@@ -59,7 +59,7 @@ static bool wants_worker(const struct ofs_pool *p)
 	return p->n_waiting > p->idle && p->started < p->threads + late;
 }
 
-/* With the lock held, which it gives up for the call. */
+/* Ends a job. Called with the lock held, and releases it for job->end(). */
 static void end(struct ofs_pool *p, struct ofs_pool_job *job)
 {
 	TAILQ_REMOVE(&p->running, job, entry);
@@ -96,12 +96,12 @@ static void *work(void *arg)
 			pthread_cond_wait(&p->work, &p->lock);
 			p->idle--;
 		}
-		/* One that was replaced goes when those that replace it suffice. */
+		/* A thread whose job was late ends if enough replacements exist. */
 		if (!p->n_waiting || p->started > p->threads + p->n_late)
 			break;
 		run_next(p);
 	}
-	/* It may have taken the signal for a job that it leaves to others. */
+	/* Pass on a signal that this thread may have taken for a job that it leaves to others. */
 	pthread_cond_signal(&p->work);
 	p->started--;
 	*ofs_append(p->ended, p->n_ended, p->ended_cap) = pthread_self();
@@ -126,7 +126,7 @@ static void tell_late(struct ofs_pool *p, struct ofs_pool_job *job)
 		end(p, job);
 }
 
-/* A job that waited too long is not run. */
+/* Drops a job that has waited too long, without running it. */
 static void drop(struct ofs_pool *p, struct ofs_pool_job *job)
 {
 	TAILQ_REMOVE(&p->waiting, job, entry);
@@ -138,7 +138,7 @@ static void drop(struct ofs_pool *p, struct ofs_pool_job *job)
 	pthread_mutex_lock(&p->lock);
 }
 
-/* The first job of a list that is late by now and has not been told; *ret_next: when one will be. */
+/* Returns the first job that became late, or NULL. Lowers *ret_next to the next deadline. */
 static struct ofs_pool_job *find_late(struct jobs *jobs, int64_t now, int64_t *ret_next)
 {
 	struct ofs_pool_job *job;
@@ -182,7 +182,7 @@ static void *watch(void *arg)
 		} else if (waits) {
 			drop(p, waits);
 		} else if (p->ending && !p->n_waiting && next == INT64_MAX) {
-			break; /* what still runs has been told of */
+			break; /* only late jobs still run */
 		} else {
 			wait_until(p, next);
 		}
@@ -251,7 +251,7 @@ void ofs_pool_destroy(struct ofs_pool *p)
 	join_ended(p);
 	left = p->started;
 	pthread_mutex_unlock(&p->lock);
-	if (left) /* they use it */
+	if (left) /* late threads still use the pool */
 		return;
 	free(p->ended);
 	pthread_cond_destroy(&p->work);

@@ -11,11 +11,11 @@
 
 struct ofs_service {
 	struct ofs_target_options options;
-	char *dir, *store, *agent, *from, *task; /* what the options borrow */
-	pthread_mutex_t lock; /* guards the next two */
+	char *dir, *store, *agent, *from, *task; /* owned; borrowed by `options` */
+	pthread_mutex_t lock; /* guards `found` and `is_found` */
 	struct ofs_target found; /* a mount */
 	bool is_found;
-	pthread_mutex_t at_rest; /* held while a store that is not mounted is open */
+	pthread_mutex_t at_rest; /* held while an unmounted store is open */
 };
 
 static char *copy(const char *text)
@@ -34,7 +34,7 @@ static void forget(struct ofs_service *s)
 	s->is_found = false;
 }
 
-/* Looking for a mount costs more than most calls, so one that was found is used until it is lost. */
+/* Reuses the mount found before, since finding one takes longer than most calls. */
 static bool recall(struct ofs_service *s, struct ofs_access *a)
 {
 	OFS_LOCKED(&s->lock);
@@ -119,7 +119,7 @@ void ofs_service_destroy(struct ofs_service *s)
 	free(s);
 }
 
-/* ---- using it */
+/* ---- using the tree */
 
 bool ofs_service_is_away(int r)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls that programs make on a tree, whichever protocol brings them: JSON in, JSON out. MCP
- * (mcp/) and HTTP (http/) speak to their clients and leave the rest to this.
+ * The calls that programs make on a tree, as JSON in and JSON out. MCP (mcp/) and HTTP (http/) are
+ * protocols on top of it.
  *
- * A service holds no tree between calls, so it keeps neither a mount from being unmounted nor a
- * store from being mounted. Calls may come from any thread; those on a store that is not mounted
- * wait for each other.
+ * A service does not keep the tree open between calls, so a mount can be unmounted and a store can
+ * be mounted. Calls may come from any thread. Calls on an unmounted store wait for each other.
  */
 #pragma once
 
@@ -19,11 +18,11 @@ struct ofs_service;
 
 /* Copied. */
 struct ofs_service_options {
-	struct ofs_target_options target; /* nothing outside of this tree can be reached */
-	const char *task; /* of what is stored where a call names none; NULL: none */
+	struct ofs_target_options target; /* nothing outside this tree can be reached */
+	const char *task; /* default task of what is stored; NULL: none */
 };
 
-/* Finds the tree. 0 or -errno with the reason in `err`. */
+/* Makes a service and finds its tree. 0, or -errno with `err` set. */
 int ofs_service_create(const struct ofs_service_options *options, struct ofs_error *err,
 		       struct ofs_service **ret);
 void ofs_service_destroy(struct ofs_service *s); /* NULL is allowed */
@@ -32,15 +31,15 @@ void ofs_service_destroy(struct ofs_service *s); /* NULL is allowed */
 
 enum {
 	OFS_CALL_TOOL = 1 << 0, /* MCP offers it as a tool */
-	OFS_CALL_CHANGES = 1 << 1, /* it changes the tree */
-	OFS_CALL_MAKES = 1 << 2, /* it makes a store, or an agent's tree, where there is none */
+	OFS_CALL_CHANGES = 1 << 1, /* changes the tree */
+	OFS_CALL_MAKES = 1 << 2, /* makes a missing store or agent's tree */
 };
 
 struct ofs_call_run;
 
 /*
- * A call; all is static. Each is defined in a file call_<what>.c as ofs_call_<name>; to add one, list
- * it in calls.c. Its description and schemas stand in calls.json.
+ * A call; static. It is defined as ofs_call_<name> in a file call_<what>.c and listed in calls.c.
+ * Its description and schemas are in calls.json.
  */
 struct ofs_call {
 	const char *name; /* "memory_fetch" */
@@ -48,15 +47,15 @@ struct ofs_call {
 	int (*run)(struct ofs_call_run *c);
 };
 
-/* The calls, up to NULL. */
+/* All calls, ended by NULL. */
 extern const struct ofs_call *const ofs_calls[];
 
-/* NULL: there is none of that name. */
+/* Returns the call of that name, or NULL. */
 const struct ofs_call *ofs_call_find(const char *name);
 
 /*
- * {"title", "description", "inputSchema", "outputSchema"} of a call, borrowed for good. The schemas
- * are JSON Schema 2020-12.
+ * Returns {"title", "description", "inputSchema", "outputSchema"} of a call, which stay valid. The
+ * schemas are JSON Schema 2020-12.
  */
 const json_t *ofs_call_describe(const struct ofs_call *call);
 
@@ -64,19 +63,19 @@ const json_t *ofs_call_describe(const struct ofs_call *call);
 
 /* Borrowed. */
 struct ofs_caller {
-	const char *agent; /* in whose tree below the service's, "a/b"; NULL: in that itself */
-	const char *way; /* for the ledger: "mcp", "http"; NULL: nothing is told to it */
+	const char *agent; /* the agent in the service's tree to call as, "a/b"; NULL: none */
+	const char *way; /* for the ledger: "mcp", "http"; NULL: no entry */
 };
 
 /*
- * Runs a call with `args`, an object (NULL: none), which is borrowed. `ret` gets an object that matches the
- * output schema and is valid UTF-8 throughout. 0, or -errno with a sentence in `err` that names
- * what was wrong and what would be right:
+ * Runs a call with `args`, a borrowed object or NULL. Sets *ret to an object that matches the
+ * output schema and is valid UTF-8 throughout. 0, or -errno with a sentence in `err` that says what
+ * is wrong and how to correct it:
  *
- *   -EINVAL                   an argument is not what the schema says, or has no meaning
- *   -ENOENT                   there is no such file, task or agent; -EKEYEXPIRED: not any more
+ *   -EINVAL                   an argument does not match the schema, or has no meaning
+ *   -ENOENT                   there is no such file, task or agent; -EKEYEXPIRED: no longer
  *   -ERANGE                   the slice starts past the end
- *   -EACCES, -EPERM, -EXDEV   not allowed, or outside of the tree
+ *   -EACCES, -EPERM, -EXDEV   not allowed, or outside the tree
  *   -EEXIST                   the name is taken
  *   -ENOSPC, -EDQUOT, -EROFS  nothing can be stored
  *   -ENODEV, -ENOTCONN, -EBUSY, -ETIMEDOUT   the tree cannot be reached now
@@ -86,13 +85,13 @@ int ofs_service_call(struct ofs_service *s, const struct ofs_caller *by,
 		     json_t **ret);
 
 /*
- * Calls fn(access, arg, err) with the tree open; it returns 0 or -errno with `err` set, which is
- * returned. When a mount was lost it is found again and `fn` is called once more. `make`: as
- * OFS_CALL_MAKES.
+ * Calls fn(access, arg, err) with the tree open and returns its result: 0, or -errno with `err`
+ * set. If the mount was lost, finds the tree again and calls `fn` once more. `make` has the meaning
+ * of OFS_CALL_MAKES.
  */
 int ofs_service_use(struct ofs_service *s, const char *agent, bool make,
 		    int (*fn)(struct ofs_access *access, void *arg, struct ofs_error *err),
 		    void *arg, struct ofs_error *err);
 
-/* The tree cannot be reached now: trying again later may help. */
+/* True for a -errno that says that the tree cannot be reached now: a later call may succeed. */
 bool ofs_service_is_away(int r);

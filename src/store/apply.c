@@ -192,10 +192,10 @@ static void keep_tombstone(struct ofs_store *s, const struct ofs_record *r)
 	struct ofs_tombstone *t = ofs_alloc(sizeof(*t) + r->value_len);
 	OFS_FREE struct ofs_tombstone *former = ofs_map_remove(&s->tombstones, r->ino);
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
-	int64_t removed;
 
 	/* It replaces the tombstone of an earlier file with this number. */
-	if (!former && ofs_index_get_tombstone(s->index, r->ino, &what, &removed) < 0)
+	t->former = former ? former->former : INT64_MAX;
+	if (!former && ofs_index_get_tombstone(s->index, r->ino, &what, &t->former) < 0)
 		s->counts.tombstones++;
 	t->ino = r->ino;
 	t->removed = ofs_seconds(r->time);

@@ -36,11 +36,14 @@ static uint64_t data_bytes(struct ofs_store *s, struct ofs_inode *n)
 
 	if (size <= OFS_BLOCK_SIZE || (!n->content.loaded && ofs_store_file(s, n->row.ino, &n) < 0))
 		return size;
+	if (n->data_version == n->version)
+		return n->data;
 	for (; off < size; off = end) {
 		end = ofs_content_map_stretch(&n->content, off, size, &data);
 		sum += data ? end - off : 0;
 	}
-	return sum;
+	n->data_version = n->version;
+	return n->data = sum;
 }
 
 uint64_t ofs_store_parent(struct ofs_store *s, uint64_t ino)

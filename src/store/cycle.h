@@ -25,6 +25,9 @@ struct ofs_seal_when {
 /* There is a file to seal or hash; `lock` held. */
 bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when);
 
+/* All that is left to seal are files that could not be read a moment ago; `lock` held. */
+bool ofs_seal_is_stuck(struct ofs_store *s);
+
 /*
  * Seals a bounded amount of what is due, and commits the new chunks to the index. Returns the
  * number of files on which it made progress, or -errno. *ret is set, and owned by the caller, on
@@ -81,15 +84,16 @@ int ofs_store_densify(struct ofs_store *s, int64_t unused_since);
 
 /*
  * Reads a frame and checks every chunk that should be in it. -EIO: some are damaged, and the frame
- * is remembered as bad; 0: it is sound, and no longer bad. Adds the chunks found to *ret_chunks.
+ * is remembered as bad; 0: it is sound, and no longer bad; -OFS_EREAD: the frame or the index cannot
+ * be read; -OFS_EAWAY. Adds the chunks found to *ret_chunks.
  */
 int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			  uint64_t *ret_chunks);
 
 /*
- * Returns -EIO unless the content has every chunk that the index places in the frame. Calls `fn`
- * (may be NULL) for those that it finds by their hashes, and counts them: f->live of them, less
- * those of which the content lies elsewhere a second time.
+ * Returns -EIO unless the content has every chunk that the index places in the frame; -OFS_EREAD if
+ * the index cannot be read. Calls `fn` (may be NULL) for those that it finds by their hashes, and
+ * counts them: f->live of them, less those of which the content lies elsewhere a second time.
  */
 int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			    struct ofs_frame_content *content,

@@ -75,7 +75,7 @@ const struct ofs_dirent *ofs_dir_find_ino(struct ofs_dir *d, uint64_t ino)
 				ofs_map_put(&d->by_ino, d->order[i - 1].entry->ino,
 					    d->order[i - 1].entry);
 	e = ofs_map_get(&d->by_ino, ino);
-	for (size_t i = 0; !e && i < d->norder; i++)
+	for (size_t i = 0; !e && d->by_ino.count < d->count && i < d->norder; i++)
 		if (d->order[i].entry && d->order[i].entry->ino == ino)
 			e = d->order[i].entry;
 	if (e)

@@ -29,7 +29,7 @@ struct ofs_dir {
 	struct ofs_map by_name; /* hash -> struct ofs_dirent */
 	/*
 	 * One entry of each inode; empty until it is first needed. After the removal of that entry,
-	 * an inode's other entries are found by a scan.
+	 * an inode's other entries are found by a scan. With as many as `count` none is missing.
 	 */
 	struct ofs_map by_ino;
 	size_t count; /* of entries */
@@ -54,7 +54,10 @@ void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type
 		 uint64_t epoch);
 void ofs_dir_sort(struct ofs_dir *d);
 
-/* An entry that names the inode; NULL: none. The first call, and one that finds none, scan `d`. */
+/*
+ * An entry that names the inode; NULL: none. The first call scans `d`; so does one that finds none,
+ * where several entries name one inode.
+ */
 const struct ofs_dirent *ofs_dir_find_ino(struct ofs_dir *d, uint64_t ino);
 
 /* Makes the name stand for another inode. */

@@ -10,9 +10,6 @@
 #include "store/read.h"
 #include "store/replication.h"
 #include "store/store_state.h"
-#include "pack/frame.h"
-
-#define LOOKED_AFTER 8 /* parts emptied between two measurements of the disk */
 
 #define LOOKED_AFTER 8 /* parts emptied between two measurements of the disk */
 

@@ -176,19 +176,30 @@ int ofs_store_get_tombstone(struct ofs_store *s, uint64_t ino, struct ofs_buf *r
 	return r;
 }
 
-/* `lock` held. A tombstone whose record is replayed comes back, until it is dropped again. */
+/*
+ * `lock` held, after the same from the index. A tombstone whose record is replayed comes back, until
+ * it is dropped again.
+ */
 static void drop_from_memory(struct ofs_store *s, int64_t removed)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list old = { 0 };
-	const struct ofs_tombstone *t;
+	struct ofs_tombstone *t;
 	size_t pos = 0, i;
 
-	while ((t = ofs_map_next(&s->tombstones, &pos)))
+	while ((t = ofs_map_next(&s->tombstones, &pos))) {
+		/* The index's was counted for both, and is gone: so this one counts again. */
+		if (t->former < removed) {
+			t->former = INT64_MAX;
+			s->counts.tombstones++;
+		}
 		if (t->removed < removed)
 			ofs_u64_list_add(&old, t->ino);
-	for (i = 0; i < old.n; i++)
-		free(ofs_map_remove(&s->tombstones, old.at[i]));
-	s->counts.tombstones -= old.n;
+	}
+	for (i = 0; i < old.n; i++) {
+		t = ofs_map_remove(&s->tombstones, old.at[i]);
+		s->counts.tombstones -= t->former == INT64_MAX;
+		free(t);
+	}
 }
 
 static int drop_from_index(struct ofs_store *s, int64_t removed, uint64_t *ret_n)

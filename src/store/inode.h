@@ -21,7 +21,10 @@ struct ofs_inode {
 	uint64_t version; /* of the content, unique in this run; new with each load as well */
 	int64_t seen; /* the last use, on the age clock; row.used may lie ahead */
 	int64_t written_at; /* monotonic time of the last write */
+	int64_t seal_after; /* monotonic; nonzero: it could not be read for sealing */
 	struct ofs_content_map content; /* regular files */
+	uint64_t data; /* bytes of it that are in no hole, as of `data_version` */
+	uint64_t data_version; /* 0: unknown */
 	struct ofs_dir *dir; /* directories, once loaded */
 	uint64_t region; /* to which the directory belongs, as of `region_moves`; 0: unknown */
 	uint64_t region_moves;

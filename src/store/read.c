@@ -24,6 +24,16 @@ static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, bool pass
 	return r;
 }
 
+/* Nothing that can be read has the content of a damaged piece. */
+static bool is_lost(struct ofs_store *s, const struct ofs_piece *p)
+{
+	struct ofs_index_object object;
+	struct ofs_index_extent e;
+
+	return p->kind != OFS_PIECE_CHUNK ||
+	       ofs_away_find(s, p->chunk.pack, p->chunk.frame_off, &e, &object) == -ENOENT;
+}
+
 static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, bool passing, uint8_t *to)
 {
 	switch (p->kind) {
@@ -69,7 +79,7 @@ struct reading {
 	bool passing; /* leaves in the cache what others read */
 	bool here; /* content that is not on this disk is -OFS_EAWAY */
 	uint64_t *ret_version; /* may be NULL */
-	struct ofs_block_state *state; /* lists damaged ranges, which become zeros; may be NULL */
+	struct ofs_block_state *state; /* lists lost ranges, which become zeros; may be NULL */
 };
 
 /* Tries once. *ret_away: the frame that is not on this disk (-OFS_EAWAY) or damaged (-EIO). */
@@ -89,7 +99,7 @@ static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t
 		r = fetch_piece(s, p, how.passing, buf + p->at);
 		if ((r == -OFS_EAWAY || r == -EIO) && p->kind == OFS_PIECE_CHUNK)
 			*ret_away = ofs_loc_of_chunk(&p->chunk);
-		if (r != -EIO || !state)
+		if (r != -EIO || !state || !is_lost(s, p))
 			continue;
 		memset(buf + p->at, 0, p->len);
 		*ofs_append(state->lost, state->nlost, state->cap_lost) =
@@ -117,6 +127,8 @@ static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_
 		r = try_range(s, ino, buf, size, off, how, &away);
 		if (r == -EIO && away.pack && ofs_away_discard(s, &away))
 			r = -OFS_EAWAY;
+		else if (r == -EIO && away.pack && how.state)
+			r = -OFS_EREAD;
 		if (r != -OFS_EAWAY || how.here)
 			return r;
 		if (how.state)

@@ -34,13 +34,14 @@ struct ofs_block_state {
 	uint64_t version; /* of the file */
 	uint64_t drafts; /* fingerprint of the drafts in the block */
 	uint64_t chunk; /* that these lie over; 0: a hole */
-	struct ofs_extent *lost; /* damaged ranges */
+	struct ofs_extent *lost; /* ranges that are damaged and nowhere else */
 	size_t nlost, cap_lost;
 };
 
 /*
- * Reads block `i` of a file for the sealer: damaged ranges become zeros and are listed. Returns the
- * length; -ESTALE: the file ends before the block; -OFS_EREAD: reading failed.
+ * Reads block `i` of a file for the sealer: lost ranges become zeros and are listed. Returns the
+ * length; -ESTALE: the file ends before the block; -OFS_EREAD: reading failed, or what is damaged
+ * here may be sound in an object.
  * ofs_block_state_finish() frees *ret.
  */
 ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,

@@ -158,6 +158,9 @@ static int count_dir(struct ofs_store *s, uint64_t dir, struct counting *c)
 	struct ofs_inode *d, *n;
 	int r = ofs_store_dir(s, dir, &d);
 
+	/* The directory is gone by now, so the region was disturbed. */
+	if (r == -ENOENT || r == -ENOTDIR)
+		return 0;
 	for (size_t i = 0; r == 0 && i < d->dir->norder; i++) {
 		const struct ofs_dirent *e = d->dir->order[i].entry;
 
@@ -170,6 +173,10 @@ static int count_dir(struct ofs_store *s, uint64_t dir, struct counting *c)
 		if (e->type != DT_REG)
 			continue;
 		r = ofs_store_inode(s, e->ino, &n);
+		if (r == -ENOENT) { /* in a damaged index */
+			r = 0;
+			continue;
+		}
 		if (r < 0 || (n->row.nlink > 1 && ofs_map_get(&c->met, e->ino)))
 			continue;
 		if (n->row.nlink > 1)
@@ -177,8 +184,7 @@ static int count_dir(struct ofs_store *s, uint64_t dir, struct counting *c)
 		sum->files++;
 		sum->bytes += n->row.size;
 	}
-	/* The directory is gone by now, so the region was disturbed. */
-	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	return r;
 }
 
 /* Counts a region. `lock` is held; with `pauses` it is released between directories. */

@@ -41,7 +41,6 @@ struct repack {
 	int error; /* of the packer, rather than of a frame */
 	struct ofs_u64_list marks; /* to be deleted */
 	struct ofs_u64_list children; /* to be marked */
-	struct ofs_u64_list bad; /* frames found damaged */
 };
 
 static void repack_finish(struct repack *rp)
@@ -50,7 +49,6 @@ static void repack_finish(struct repack *rp)
 	ofs_map_finish(&rp->seen);
 	ofs_u64_list_finish(&rp->marks);
 	ofs_u64_list_finish(&rp->children);
-	ofs_u64_list_finish(&rp->bad);
 }
 
 /* Copies a live chunk into a frame of `class`. */
@@ -162,13 +160,6 @@ static int note_loose(void *arg, const struct ofs_index_frame *f)
 	return 0;
 }
 
-static void frame_failed(struct repack *rp, const struct ofs_index_frame *f)
-{
-	ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu is damaged", f->pack,
-		(unsigned long long)f->off);
-	ofs_u64_list_add(&rp->bad, f->id);
-}
-
 static int move_to_bearer(void *arg, const struct ofs_index_chunk *c)
 {
 	struct repack *rp = arg;
@@ -190,25 +181,23 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct ofs_store *s = rp->store;
-	uint64_t found;
+	uint64_t found = 0;
 	int r = ofs_packset_load(s->packs, &loc, &content);
 
-	if (r == -EIO)
-		frame_failed(rp, f);
-	if (is_left(r))
-		return 0;
-	if (r < 0)
-		return r;
 	rp->class = f->class;
 	rp->data = content.data;
-	r = ofs_store_compare_frame(s, f, &content, move_to_bearer, rp, &found);
+	if (r == 0)
+		r = ofs_store_compare_frame(s, f, &content, move_to_bearer, rp, &found);
 	/* Some chunks have their content elsewhere a second time. */
 	if (r == 0 && found < f->live)
 		r = ofs_index_list_chunks(s->index, f->id, move_rest, rp);
-	if (r != -EIO || rp->error)
+	if (rp->error)
 		return r;
-	frame_failed(rp, f);
-	return 0;
+	/* Marks a damaged frame as bad, so that the next step passes over it. */
+	if (r == -EIO && ofs_store_check_frame(s, f, &found) == -EIO)
+		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu is damaged", f->pack,
+			(unsigned long long)f->off);
+	return is_left(r) ? 0 : r;
 }
 
 /* Rewriting these frames, all of one class, is worthwhile. */
@@ -301,8 +290,8 @@ static int repack_unused(struct repack *rp, const struct ofs_index_frame *f)
 
 	if (r == 0)
 		r = ofs_store_compare_frame(rp->store, f, &content, check_unused, rp, &found);
-	/* Damage is left to the scrub. */
-	if (r == -EAGAIN || is_left(r))
+	/* Of content that lies elsewhere a second time the use is unknown; damage is for the scrub. */
+	if (r == -EAGAIN || is_left(r) || (r == 0 && found < f->live))
 		return 0;
 	return r < 0 ? r : repack_frame(rp, f);
 }
@@ -319,15 +308,13 @@ static int commit_marks(void *arg)
 		r = ofs_index_delete_mark(ix, rp->marks.at[i]);
 	for (size_t i = 0; i < rp->children.n && r == 0; i++)
 		r = ofs_index_put_mark(ix, rp->children.at[i]);
-	for (size_t i = 0; i < rp->bad.n && r == 0; i++)
-		r = ofs_index_set_frame_bad(ix, rp->bad.at[i], true);
 	return r;
 }
 
 /* 1; or 0: there was nothing to do. */
 static int repack_commit(struct repack *rp)
 {
-	bool any = ofs_packer_count(rp->packer) || rp->marks.n || rp->bad.n;
+	bool any = ofs_packer_count(rp->packer) || rp->marks.n;
 	struct ofs_store *s = rp->store;
 	int r = any ? ofs_packer_commit(rp->packer, commit_marks, rp) : 0;
 

@@ -7,16 +7,23 @@
 #include "store/read.h"
 #include "store/store_state.h"
 
-/* -EIO unless the content has the chunk. */
+/* An index that cannot be read says nothing about a frame. */
+static int of_index(int r)
+{
+	return r == -EIO ? -OFS_EREAD : r;
+}
+
+/* 1 unless the content has the chunk. */
 static int compare_chunk(void *arg, const struct ofs_index_chunk *c)
 {
 	const struct ofs_frame_content *content = arg;
 	uint8_t sha[OFS_SHA256_SIZE];
+	int r;
 
-	if ((uint64_t)c->off + c->len > content->raw ||
-	    ofs_sha256(content->data + c->off, c->len, sha) < 0)
-		return -EIO;
-	return memcmp(sha, c->sha, sizeof(sha)) == 0 ? 0 : -EIO;
+	if ((uint64_t)c->off + c->len > content->raw)
+		return 1;
+	r = ofs_sha256(content->data + c->off, c->len, sha);
+	return r < 0 ? r : memcmp(sha, c->sha, sizeof(sha)) != 0;
 }
 
 /* Counts the pieces of the content that the index places in this frame; calls `fn` for each. */
@@ -35,7 +42,7 @@ static int find_chunks(struct ofs_store *s, const struct ofs_index_frame *f,
 
 		r = ofs_sha256(content->data + off, content->len[i], sha);
 		if (r == 0)
-			r = ofs_index_find_chunk(s->index, sha, &c);
+			r = of_index(ofs_index_find_chunk(s->index, sha, &c));
 		if (r == 0 && c.pack == f->pack && c.frame_off == f->off && c.off == off) {
 			++*ret_n;
 			r = fn ? fn(arg, &c) : 0;
@@ -55,7 +62,8 @@ int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f
 	if (r < 0 || *ret_found >= f->live)
 		return r;
 	/* Damage, or chunks that came, moved or died meanwhile: checks each chunk of the index. */
-	return ofs_index_list_chunks(s->index, f->id, compare_chunk, content);
+	r = ofs_index_list_chunks(s->index, f->id, compare_chunk, content);
+	return r > 0 ? -EIO : of_index(r);
 }
 
 static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, uint64_t *ret_chunks)
@@ -91,7 +99,7 @@ int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 
 	/* A frame that is dead by now may be punched at any moment. */
 	pthread_rwlock_rdlock(&s->reclaim);
-	r = ofs_index_get_frame(s->index, f->id, &now);
+	r = of_index(ofs_index_get_frame(s->index, f->id, &now));
 	if (r == 0 && now.live)
 		r = look_at_frame(s, &now, ret_chunks);
 	pthread_rwlock_unlock(&s->reclaim);

@@ -128,7 +128,7 @@ static bool is_sparse(const struct ofs_inode *n, uint64_t more)
 
 static bool inode_is_due(const struct ofs_inode *n, const struct ofs_seal_when *when)
 {
-	if (n->gone)
+	if (n->gone || n->seal_after > when->now)
 		return false;
 	if (when->pressed && ofs_content_map_has_drafts(&n->content))
 		return true;
@@ -143,6 +143,23 @@ bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when)
 		if (inode_is_due(s->drafts.list[i], when))
 			return true;
 	return false;
+}
+
+bool ofs_seal_is_stuck(struct ofs_store *s)
+{
+	int64_t now = ofs_clock_monotonic();
+	bool stuck = false;
+
+	for (size_t i = 0; i < s->drafts.n; i++) {
+		const struct ofs_inode *n = s->drafts.list[i];
+
+		if (n->gone || !ofs_content_map_has_drafts(&n->content))
+			continue;
+		if (n->seal_after <= now)
+			return false;
+		stuck = true;
+	}
+	return stuck;
 }
 
 static void file_add_block(struct sealed_file *f, uint64_t index)
@@ -268,6 +285,22 @@ static void estimate_tokens(const struct ofs_seal_batch *b, struct sealed_file *
 	f->tokens = (int64_t)ofs_tokens_estimate(b->buf, len, f->size);
 }
 
+/*
+ * Puts off a file that could not be read: its content may be sound, and would be lost if the rest
+ * were sealed without it.
+ */
+static void postpone(struct ofs_store *s, uint64_t ino)
+{
+	struct ofs_inode *n;
+
+	ofs_log(LOG_ERR, "inode %llu cannot be read for sealing, trying again in a minute",
+		(unsigned long long)ino);
+	OFS_LOCKED(&s->lock);
+	n = ofs_map_get(&s->inodes, ino);
+	if (n)
+		n->seal_after = ofs_clock_monotonic() + READ_RETRY;
+}
+
 /* Hashes a whole file by reading it. -ESTALE: not now. */
 static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 {
@@ -283,6 +316,8 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		if (!ofs_store_is_stopping(b->store) && !ofs_store_is_pressed(b->store))
 			len = ofs_store_read_version(b->store, f->ino, b->buf, want, off, false,
 						     &version);
+		if (len == -OFS_EREAD)
+			postpone(b->store, f->ino);
 		if (len == -ENOENT || len == -OFS_EREAD || (len >= 0 && version != f->version))
 			len = -ESTALE;
 		r = len < 0 ? (int)len : ofs_sha256_update(b->whole, b->buf, (size_t)len);
@@ -290,22 +325,6 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 			estimate_tokens(b, f, (size_t)len);
 	}
 	return r;
-}
-
-/*
- * Puts off a file that could not be read: its content may be sound, and would be lost if the rest
- * were sealed without it.
- */
-static void postpone(struct ofs_store *s, uint64_t ino)
-{
-	struct ofs_inode *n;
-
-	ofs_log(LOG_ERR, "inode %llu cannot be read for sealing, trying again in a minute",
-		(unsigned long long)ino);
-	OFS_LOCKED(&s->lock);
-	n = ofs_map_get(&s->inodes, ino);
-	if (n)
-		n->written_at = ofs_clock_monotonic() + READ_RETRY;
 }
 
 /* The hash of the file's only chunk is that of the whole. */
@@ -455,6 +474,8 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 		return;
 	for (size_t i = 0; i < f->nsealed; i++)
 		install_block(b, n, f->class, &f->blocks[i]);
+	/* A block of zeros has become a hole. */
+	n->data_version = 0;
 	/* Until the checkpoint learns its charge, the file is charged what its drafts took. */
 	n->row.stored += drafts - OFS_MIN(drafts, n->content.draft_bytes);
 	if (f->nsealed)

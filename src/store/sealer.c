@@ -78,12 +78,13 @@ static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *
  */
 static int squeeze(struct ofs_store *s, const struct ofs_seal_when *when)
 {
-	int r, sealed = 0;
+	int r, end, sealed = 0;
 
 	r = finish_cycle(s, true, true);
 	if (r == 0)
 		r = seal_all(s, when, &sealed);
-	return finish_cycle(s, true, true) < 0 && r == 0 ? -ENOSPC : r;
+	end = finish_cycle(s, true, true);
+	return r < 0 ? r : end;
 }
 
 static int run_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool checkpoint)
@@ -116,7 +117,11 @@ int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool 
 	if (r == -EROFS)
 		ofs_store_break(s, OFS_STORE_ON_READ_ONLY);
 	pthread_mutex_lock(&s->lock);
-	s->room.error = r;
+	/* Whoever waits for the journal to become shorter would wait for as long as reading fails. */
+	if (r == 0 && !s->dirty.n && ofs_store_would_wait(s) && ofs_seal_is_stuck(s))
+		s->room.error = -EIO;
+	else
+		s->room.error = r;
 	s->room.cycles++;
 	s->unsettled = true;
 	pthread_cond_broadcast(&s->room.made);

@@ -46,10 +46,12 @@ struct ofs_sealer {
 	int64_t dense_at; /* when to look for idle frames, on the boot clock */
 };
 
-/* What is kept of a removed file. Never changes. */
+/* What is kept of a removed file. Constant, but for `former`. */
 struct ofs_tombstone {
 	uint64_t ino;
 	int64_t removed; /* seconds since 1970 */
+	/* The same of the tombstone in the index that it replaces; INT64_MAX: there is none. */
+	int64_t former;
 	size_t len;
 	uint8_t what[];
 };

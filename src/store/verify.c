@@ -92,10 +92,11 @@ static int verify_index(struct verification *v)
 	struct ofs_store *s = v->store;
 	bool repair = v->how->repair && v->at_rest;
 	uint64_t before = v->counts.problems;
-	int r;
+	int r = 0;
 
-	/* Commits memory first, if it can: a checkpoint must not change what is repaired. */
-	r = ofs_store_is_dirty(s) && !s->broken ? ofs_store_checkpoint(s, NULL) : 0;
+	/* Commits memory first: a checkpoint must not change what is repaired. */
+	if (ofs_store_is_dirty(s))
+		r = s->broken ? -EIO : ofs_store_checkpoint(s, NULL);
 	if (r < 0 && repair)
 		return r;
 	r = repair ? repair_index(v) : ofs_index_check(s->index, false, 0, report, v);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-What stands for a model: a service on the loopback that speaks as Anthropic's, OpenAI's and Google's
-do as far as their agents need it, has the tools called that a script says, one turn after the other,
-and remembers what it was asked.
+A stand-in for models: a service on the loopback that speaks the protocols of Anthropic, OpenAI and
+Google as far as their agents need. It calls the tools that a script names, turn by turn, and
+remembers all requests.
 """
 import contextlib
 import http.server
@@ -13,7 +13,7 @@ END = "That is all."
 
 
 class Imitation(http.server.ThreadingHTTPServer):
-    """`script`: a list of turns, each a list of (tool, arguments); then it says END."""
+    """`script` is a list of turns, each a list of (tool, arguments). After the last it says END."""
 
     daemon_threads = True
 
@@ -21,7 +21,7 @@ class Imitation(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script = list(script)
         self.turn = 0
-        self.requests = []  # (path, body) of those with tools
+        self.requests = []  # (path, body) of requests that offer tools
         self.lock = threading.Lock()
 
     @property
@@ -37,7 +37,7 @@ class Imitation(http.server.ThreadingHTTPServer):
         return list(zip(ids, calls))
 
     def results(self):
-        """What the model was told of its calls, in order, in the last request."""
+        """Returns the results of the calls in the last request, in order."""
         return _results(self.requests[-1][1])
 
 
@@ -126,7 +126,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._reply({})
 
     def _calls(self, path, body):
-        """What is called now; requests without tools are for titles and the like."""
+        """Returns the calls to make now. Requests without tools are for titles and the like."""
         return self.server.next_calls(path, body) if body.get("tools") else []
 
     def _anthropic(self, path, body):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The real agents, each against an imitation of its provider on the loopback: what their models are
-really told with the hook installed. OFFLOADFS_AGENTS is the folder in which npm has installed them.
+The real agents against an imitation of their providers on the loopback: what their models are told
+with the hook installed. OFFLOADFS_AGENTS is the directory in which npm has installed them.
 """
 import contextlib
 import json
@@ -23,7 +23,7 @@ TIMEOUT = 150
 
 
 class Agent(Chat):
-    """One in a workspace, with nothing of this user's around it."""
+    """An agent in a workspace, isolated from the settings of the user who runs the tests."""
 
     program = name = None
     shell, read_tool = None, None
@@ -43,7 +43,7 @@ class Agent(Chat):
         write(os.path.join(self.path, "rows.txt"), FILE.encode())
 
     def prepare(self, url):
-        """Writes what it needs to ask the imitation."""
+        """Writes the settings that make the agent ask the imitation."""
         raise NotImplementedError
 
     def words(self):
@@ -66,7 +66,7 @@ class Agent(Chat):
                     code = process.wait(timeout=100 * SLOW)
                 finally:
                     with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)  # some leave helpers behind
+                        os.killpg(process.pid, signal.SIGKILL)  # some leave helpers running
             out.seek(0)
             said = out.read().decode(errors="replace")
         assert code == 0 and server.requests, said[-2000:]
@@ -74,7 +74,7 @@ class Agent(Chat):
         return server.results()
 
     def settings(self):
-        """Every file in the workspace and the home that the agent's settings could be in."""
+        """Returns the content of each file in the workspace and the home that may hold settings."""
         return {
             path: read(path)
             for folder in (self.path, self.home)
@@ -153,7 +153,7 @@ plugins = false
         )
 
     def words(self):
-        # A person says /hooks once.
+        # A user confirms this once with /hooks.
         return ["exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "go"]
 
 
@@ -242,7 +242,7 @@ def the_model_gets_a_pointer(case, name):
         assert "line 900 of a file" in long, long
         ref = long.split("(ref ")[1].split(")")[0]
         found = agent.offload("slice", ref, "1-900").stdout.decode()
-        # Codex shows its hooks no more than its model.
+        # Codex passes its hooks the same shortened output as its model.
         assert "line 1 of a file" in found and (name == "codex" or "line 450 of" in found), found
         assert "short" in short and "[offloaded]" not in short
 
@@ -272,7 +272,7 @@ def a_daemon_that_died_or_stops_holds_nothing_up(case, name):
         (store,) = os.scandir(os.path.join(agent.env["XDG_DATA_HOME"], "offloadfs"))
         daemon = int(read(os.path.join(store, "lock")).split()[0])
         with stopped(daemon), imitation([[agent.shell(LONG)]]) as server:
-            time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
+            time.sleep(1.2)  # the kernel's attributes of the tree are no longer trusted
             (told,) = agent.run(server)
         assert "[offloaded]" not in told and "line 1 of a file" in told, told[:300]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A month of a busy agent, by a clock that is moved: what it leaves, beside a fresh store."""
+"""A month of a busy agent, with a clock that is moved: what remains, beside a fresh store."""
 import contextlib
 import os
 import random
@@ -16,8 +16,8 @@ from measure import (
 
 AIM = 1.3
 ROUNDS = 3
-MADE = 2000  # files that are created to see how quick that is
-# Of the files of an hour, by category; their lifetimes are from half an hour to for good.
+MADE = 2000  # files created to measure the speed
+# Files created per hour, by category. Their lifetimes range from half an hour to unlimited.
 SHARES = {"shell": 50, "search": 20, "file_read": 15, "web": 10, "notes": 4, "reports": 1}
 KEPT = ("persistent", "archive")
 OPTIONS = ("gc_interval=1000", "grace=0", "seal_delay=50", "tombstones=7d")
@@ -81,7 +81,7 @@ def _live(m, clock, options):
                     moved += 1
             collect._set_clock(clock, (hour + 1) * 60)
             collect._look(m)
-            # What was made in the last two days may still be there.
+            # Files of the last two days may still exist.
             del alive[: -48 * options.rate]
             progress.show(hour)
     print(f"  {made} files made, {read} read again, {moved} kept for good", flush=True)
@@ -89,7 +89,7 @@ def _live(m, clock, options):
 
 
 def _copy(m, fresh):
-    """All that is left, into a store that has seen nothing else; returns how many files."""
+    """Copies everything that is left into a fresh store. Returns the number of files."""
     note("copying what is left")
     for tier in ("cache", *KEPT):
         run("sh", "-c", 'cp -a "$1"/. "$2"', "sh", m(tier), fresh(tier))
@@ -99,7 +99,7 @@ def _copy(m, fresh):
 def _compare(place, stores, options):
     sizes = {}
     for name, store in stores.items():
-        # By the clock of the machine, that of the store does not go back: nothing expires.
+        # The store's clock does not follow the machine's clock back, so nothing expires.
         with place.daemon(store, options=("gc_interval=86400000",)) as m:
             m.rest(options.rest)
         sizes[name] = store_usage(store)
@@ -140,7 +140,7 @@ def _compare(place, stores, options):
 
 
 def _tables(store):
-    """Bytes of the index by table, and of its free pages, where Python's SQLite can tell."""
+    """Returns the bytes of the index by table and of its free pages, if Python's SQLite can."""
     with contextlib.closing(sqlite3.connect(f"file:{store}/index.db?immutable=1", uri=True)) as db:
         try:
             tables = dict(db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name"))

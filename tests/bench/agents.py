@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a tree of an agent costs among many, beside a store that has nothing else."""
+"""The cost of an agent's tree among many, compared with a store that has nothing else."""
 import contextlib
 import os
 import pathlib
@@ -10,13 +10,13 @@ from corpus import SmallFiles, soup
 from measure import KIB, MIB, Place, heading, met, note, ratio_text, run, size_text, table, time_text
 
 RUNS = 25
-REPORTS = 7  # which are waited for
+REPORTS = 7  # runs for reports, each of which must be waited for
 MEMORY_RUNS = 5
-WALKS = 4  # the first of WAYS
+WALKS = 4  # how many of WAYS, from the start, are walks
 AIM = 1.2
 MEMORY_AIM = 1.1
 FOLDERS = ["cache/web", "cache/shell", "tasks/fix/shell", "tasks/read/web", "persistent/notes"]
-TAGGED = 5  # one of so many
+TAGGED = 5  # one in this many files is tagged
 FRESH = 1.1  # seconds for which a report is kept
 
 
@@ -94,12 +94,12 @@ def _fill(m, tree, count, suffix=""):
 
 
 def _forget_names():
-    """The kernel's names and attributes, so that it has to ask for all."""
+    """Drops the kernel's names and attributes, so that it has to ask for all of them."""
     with contextlib.suppress(OSError):
         pathlib.Path("/proc/sys/vm/drop_caches").write_text("2")
 
 
-# From within, as an agent does it: a longer path to the tree takes the kernel longer.
+# From inside, as an agent does it: the kernel takes longer for a longer path to the tree.
 
 
 def _find(root, n):
@@ -129,7 +129,7 @@ def _search_tag(root, n):
 
 
 def _view(root, n):
-    """Its list is made anew as something has changed."""
+    """Changes something first, so that the list of the view is made again."""
     with open(os.path.join(root, "cache/changed"), "w") as f:
         f.write(str(n))
     begin = time.perf_counter()
@@ -149,7 +149,7 @@ def _read(path):
     return time.perf_counter() - begin
 
 
-# The walks first.
+# The walks come first.
 WAYS = {
     "find, with stat": _find,
     "find, with stat, cold": _find_cold,
@@ -170,15 +170,15 @@ def _times(trees, runs):
         for n in range(1 + (min(runs, REPORTS) if way is _status else runs)):
             for name, root in trees.items():
                 if name == "all in one" and n != 1:
-                    continue  # it takes long, and is for comparison alone
+                    continue  # it takes long, and serves only for comparison
                 seconds = way(root, n)
-                if n:  # the first is to warm up
+                if n:  # the first run is a warm-up
                     times[what][name].append(seconds)
     return times
 
 
 def _memory(mounts):
-    """Medians of what new daemons have at most while all is walked: at the end it may be let go."""
+    """Returns the medians of new daemons' peak memory during a walk. It may be freed later."""
     found = {m: [] for m in mounts}
     note("memory")
     for _ in range(MEMORY_RUNS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What it brings and costs to keep processors awake while requests keep coming."""
+"""Keeping processors awake while requests keep coming: its benefit and its cost."""
 import contextlib
 import json
 import os
@@ -18,7 +18,7 @@ from speed_workloads import work
 MODES = ("off", "on")
 FILES = 3000
 AIM_DAY, AIM_BUILD = 0.01, 1.01
-RATE = 2000  # names asked for a second
+RATE = 2000  # names looked up per second
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src" / "tree" / "config.c"
 
 
@@ -32,7 +32,7 @@ def add_arguments(parser):
 
 
 def wakeup():
-    """What doctor says of this machine's processors."""
+    """Returns what doctor says about this machine's processors."""
     done = subprocess.run(
         [harness.OFFLOAD, "doctor", "--json"], stdin=subprocess.DEVNULL, capture_output=True
     )
@@ -41,7 +41,7 @@ def wakeup():
 
 
 def guards(daemon):
-    """Seconds of processor time of the threads that keep awake."""
+    """Returns the processor time of the threads that keep processors awake, in seconds."""
     total = 0
     for task in pathlib.Path(f"/proc/{daemon.process.pid}/task").iterdir():
         with contextlib.suppress(OSError):
@@ -94,14 +94,14 @@ def measure(options):
 
 
 def _create(daemons, plain, options, name):
-    """Median microseconds a file, by mode."""
+    """Returns the median microseconds per file, by mode."""
     took = {"plain": [], **{mode: [] for mode in daemons}}
     for run in range(options.runs):
         note(f"creating, {name}, run {run + 1} of {options.runs}")
         for mode in sorted(took, reverse=run % 2):
             top = daemons[mode]("cache") if mode in daemons else plain
             os.makedirs(top, exist_ok=True)
-            time.sleep(2)  # until what the one before wrote is sealed
+            time.sleep(2)  # until the previous run's files are sealed
             seed = 2 * run + (name == "rest")
             made = float(work("create", f"{top}/{name}{run}", options.files, 4096, seed)[0])
             took[mode].append(made / options.files * 1e6)
@@ -114,7 +114,7 @@ def _loaded(daemons, plain, options):
 
 
 def _share(daemon, seconds, do):
-    """Of one processor, for the guards, while do() is called each second."""
+    """Returns the guards' share of one processor while do() is called each second."""
     begin, before = time.monotonic(), guards(daemon)
     while time.monotonic() < begin + seconds:
         do()
@@ -128,7 +128,7 @@ def _rest(daemon, seconds):
 
 
 def _agent(daemon, seconds):
-    """A result is stored, listed and read in part: more than an agent does in a second."""
+    """Stores a result, lists it and reads a part: more than an agent does in a second."""
     text = os.path.join(daemon("cache"), "result")
 
     def command():
@@ -142,8 +142,8 @@ def _agent(daemon, seconds):
 
 def _build(daemons, place, builds):
     """
-    How much longer a compiler on each processor takes while a program asks the daemon again and
-    again, kept awake, than with processors that may halt.
+    Compiles on each processor while a program keeps asking the daemon. Returns the time with
+    processors kept awake, divided by that with processors that may halt.
     """
     compiler = shutil.which("cc")
     if not compiler:
@@ -168,7 +168,7 @@ def _build(daemons, place, builds):
 
 @contextlib.contextmanager
 def _asking(folder):
-    """A thread looks for names that are not there, RATE times a second however long it takes."""
+    """A thread looks up missing names, RATE times a second whatever each lookup takes."""
     end = threading.Event()
 
     def ask():

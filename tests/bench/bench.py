@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The benchmarks of offloadfs; run them through tools/bench, which builds it first."""
+"""The benchmarks of offloadfs. Run them through tools/bench, which builds offloadfs first."""
 import argparse
 import json
 import os
@@ -57,7 +57,7 @@ BENCHMARKS = {
     "redact": redact,
     "remote": remote,
 }
-# What `all` consists of, and with which small numbers.
+# The benchmarks of `all`, with small numbers.
 QUICK = {
     "storage": [],
     "scale": ["20000"],
@@ -175,7 +175,7 @@ def _chosen(parser, options):
 
 
 def _interrupt(_signal, _frame):
-    # Cleaning up is not interrupted again.
+    # Cleaning up must not be interrupted again.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What readers notice of a collection of many files, and whether the space comes back."""
+"""The effect of collecting many files on readers, and whether the space comes back."""
 import array
 import errno
 import json
@@ -14,7 +14,7 @@ from measure import MIB, Place, harness, heading, met, note, table, time_text, u
 READERS = 8
 KEPT = 2000
 AIM = 3
-SECONDS = 8  # of readings without a collection
+SECONDS = 8  # of reading without a collection
 
 
 def add_arguments(parser):
@@ -54,7 +54,7 @@ def _measure(m, clock, options):
     readers = Readers(kept)
     time.sleep(SECONDS)
     quiet = readers.stop()
-    # Their time is over: they go on probation, and that is over, too.
+    # The files' lifetime is over: they go on probation, which is over by the second collection.
     _set_clock(clock, 31)
     _look(m)
     _set_clock(clock, 120)
@@ -100,7 +100,7 @@ def _fill(root, files, seed):
 
 
 def _wait(m, what, done, bound=3600):
-    """A daemon whose clock is moved looks at it all the time, so that it never rests."""
+    """Polls, because a daemon whose clock is moved keeps checking it and so never rests."""
     note(f"waiting for {what}")
     end = time.monotonic() + bound
     while time.monotonic() < end:
@@ -135,7 +135,7 @@ def _part(times, share):
 
 
 class Readers:
-    """Processes that read files at random, each in its own time."""
+    """Processes that read random files, independently of each other."""
 
     def __init__(self, paths):
         stop, self._stop = os.pipe()
@@ -155,7 +155,7 @@ class Readers:
         os.close(stop)
 
     def stop(self):
-        """Ends them; returns how long each read took, in seconds."""
+        """Ends the processes. Returns the seconds that each read took."""
         os.close(self._stop)
         times = array.array("d")
         for told in self._told:
@@ -170,10 +170,10 @@ def _read_until(stop, told, paths, seed):
     rng = random.Random(seed)
     times = array.array("d")
     os.set_blocking(stop, False)
-    end = time.monotonic() + 600  # should the other side be gone
+    end = time.monotonic() + 600  # in case the parent is gone
     while time.monotonic() < end:
         start = time.monotonic()
-        # So that the daemon is asked, not the cache.
+        # Bypasses the cache, so that the daemon is asked.
         fd = os.open(rng.choice(paths), os.O_RDONLY | os.O_DIRECT)
         os.read(fd, 1 << 20)
         os.close(fd)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How much smaller prompts become, whether all comes back, and how quickly that is done."""
+"""How much smaller prompts become, whether everything can be restored, and at what speed."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ from measure import KIB, MIB, Failure, Place, Progress, heading, met, size_text,
 AIM_SPEED = 50  # MB/s
 AIM_MEMORY = 3  # times the size of the chat
 MODES = ("compact", "compress", "auto")
-# What a request says: nothing, and as for a model with a small window.
+# The limits in a request: none, and those of a model with a small window.
 LIMITS = {
     "default": {},
     "small window": {"max_total_tokens": 4000, "max_tool_message_tokens": 500},
@@ -98,17 +98,17 @@ def _percent(before, after):
 
 
 def _text_of(messages, key):
-    """The text of a member of an object, as it stands there."""
+    """Returns the text of an object's member, unchanged."""
     text = messages.decode()
     begin = text.index(f'"{key}": ') + len(key) + 4
     return text[begin : json.JSONDecoder().raw_decode(text, begin)[1]]
 
 
-# --- Results of tools -----------------------------------------------------------------------------
+# --- Tool results ---------------------------------------------------------------------------------
 
 
 def _reduce(tool, chats):
-    """Each result as the harness would send it, and as the one line that takes its place."""
+    """Compares each result as the harness would send it with the line that replaces it."""
     rows, all_before, all_after = [], 0, 0
     by_rule = {}
     for name, messages in chats.items():
@@ -143,7 +143,7 @@ def _shown(step):
 
 
 def _compact(tool, chats):
-    """The history of each chat as a section of a prompt, beside its results in full."""
+    """Compares the history of each chat as a section of a prompt with the full results."""
     before = after = steps = changed = kept = 0
     for messages in [*chats.values(), *transcripts().values()]:
         calls = list(results(messages))
@@ -173,7 +173,7 @@ def _compact(tool, chats):
 
 
 def _sections(tool, steps):
-    """The history after each of the steps."""
+    """Returns the history after each step."""
     return [tool("compact", data=b"".join(steps[:n])) for n in range(1, len(steps) + 1)]
 
 
@@ -181,7 +181,7 @@ def _sections(tool, steps):
 
 
 def _request(messages, form, limits, chat):
-    """A request in a form, and the list in it as it stands there."""
+    """Returns a request in a form, and the list as it is written in it."""
     request = {"chat_id": chat, **limits}
     if form == "anthropic":
         request["system"], messages = anthropic(messages)
@@ -221,7 +221,7 @@ def _one(tool, figure, mode, request):
 
 
 def _turns(tool, chats):
-    """What is sent in all: before each answer of the model, the chat up to there."""
+    """Sums up what is sent: before each answer of the model, the chat up to that point."""
     figures, rows = {}, []
     for limit, limits in LIMITS.items():
         figure = dict.fromkeys(("turns", "plain", *MODES), 0)
@@ -250,7 +250,7 @@ def _turns(tool, chats):
 
 
 def _chat_of(size, result):
-    """A request of about `size` bytes with results of `result` bytes, each a part of another text."""
+    """Returns a request of about `size` bytes with different results of `result` bytes each."""
     text = soup(min(size, 8 * MIB), 7).decode()
     messages, have, i = generated(1, 0)[:2], 0, 0
     while have < size:
@@ -280,7 +280,8 @@ def _large(mount, tool, megabytes, path):
             request = {"messages": messages, "chat_id": f"large-{result}-{mode}"}
             path.write_text(json.dumps(request))
             length = path.stat().st_size
-            # The input's way to the disk, and what the chat before left to do, are not this chat's.
+            # Keeps the writing of the input and the rest of the previous chat out of the
+            # measurement.
             os.sync()
             mount.rest(1)
             seconds, memory = _run_measured(tool, mode, path)
@@ -297,7 +298,7 @@ def _large(mount, tool, megabytes, path):
     return figures
 
 
-# The most memory that a process ever had counts what it was before its exec, so a small one starts it.
+# A process's peak memory includes that before its exec, so a small process starts it.
 _STARTER = """
 import resource, subprocess, sys, time
 begin = time.perf_counter()
@@ -307,7 +308,7 @@ print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).
 
 
 def _run_measured(tool, mode, path):
-    """Seconds, and the most memory that the tool had."""
+    """Returns the seconds and the peak memory of the tool."""
     command = [sys.executable, "-c", _STARTER, path, OFFLOAD, "context", "--mode", mode]
     done = subprocess.run(command, env=tool.environment, capture_output=True, check=True)
     seconds, memory, code = done.stdout.split()

@@ -18,12 +18,12 @@ _SYLLABLES = (
 
 
 class Corpus:
-    """A directory of `<category>/...` whose files are to be stored."""
+    """A directory of `<category>/...` with the files to store."""
 
     def __init__(self, root):
         self.root = root
         self.files = 0
-        self.unique = []  # one path for each distinct content
+        self.unique = []  # one path per distinct content
         self.apparent = 0
         seen = set()
         for folder, dirs, names in os.walk(root):
@@ -46,12 +46,12 @@ class Corpus:
 
 
 def real_results(out):
-    """The tool results of the traces, or generated ones where there are no traces."""
+    """Copies the tool results of the traces, or generates some if there are no traces."""
     tool_results(out)
 
 
 def copy_directory(source, out):
-    """A directory as it is; files that lie directly in it make the category `files`."""
+    """Copies a directory. Files directly in it form the category `files`."""
     os.mkdir(out)
     for name in sorted(os.listdir(source)):
         path = os.path.join(source, name)
@@ -66,9 +66,9 @@ def copy_directory(source, out):
 
 def add_variations(root, copies):
     """
-    Grows a corpus to `copies` times its size. Each copy speaks a vocabulary of its own (words are
-    exchanged for others of the same length, digits for others), so that it is as regular and as
-    repetitive within itself as the original, while little is to be saved between copies.
+    Makes a corpus `copies` times as large. Each copy has a vocabulary of its own (words are
+    replaced by others of the same length, and digits by others), so that it is as regular and
+    repetitive as the original, but has little in common with other copies.
     """
     originals = sorted(p for p in pathlib.Path(root).rglob("*.*") if p.is_file())
     contents = [(p, p.read_bytes()) for p in originals]
@@ -86,7 +86,7 @@ def add_variations(root, copies):
 
 
 def _exchange(words, rng):
-    """A permutation of the words that keeps their lengths and whether they begin with a capital."""
+    """Returns a permutation of the words that keeps their lengths and initial capitals."""
     kinds = {}
     for word in words:
         kinds.setdefault((len(word), word[:1].isupper()), []).append(word)
@@ -98,8 +98,8 @@ def _exchange(words, rng):
 
 def soup(size, seed):
     """
-    `size` bytes of lines as programs print them, all different. Words are as rare as in text: some
-    are everywhere and most are seldom.
+    Returns `size` bytes of lines like those that programs print, all different. Words are
+    distributed as in text: a few are frequent, and most are rare.
     """
     rng = random.Random(seed)
     words = list({"".join(rng.choices(_SYLLABLES, k=rng.randrange(1, 5))) for _ in range(_WORDS)})
@@ -131,9 +131,8 @@ def soup(size, seed):
 
 class SmallFiles:
     """
-    The content of a million text files of 1 to 4 KB, each one different and made when it is asked
-    for: a heading of its own and a stretch of a pool that is much larger than what one compression
-    looks at.
+    The content of a million text files of 1 to 4 KB, all different and made on demand: a unique
+    heading and a part of a pool that is much larger than a compressor's window.
     """
 
     def __init__(self, pool):

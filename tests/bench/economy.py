@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 """
-What a policy saves over the turns of chats, and what it costs in sight. Before each answer of the
-model the list is managed and sent: what was sent before, and what came since.
+What a policy saves over the turns of chats, and how much the model no longer sees. Before each
+answer of the model, the list that was sent last and the messages since are managed and sent.
 
-sent     tokens not sent, of those that the plain lists have
-cost     the same in money: what begins as the list before did is cached and costs 0.1, the rest 1.25
-peak     the longest list, beside the longest plain one
-visible  of the facts that an answer uses, those that are still in its list. A fact is a string of 8
-         or more characters that no word is (path, identifier, number), and which a result brought
-miss     of the answers that use facts, those whose list lacks one
-net      cost, where each of these reads 900 tokens back, once
+sent     share of the tokens of the plain lists that is not sent
+cost     the same in money: the part that equals the start of the previous list is cached and
+         costs 0.1, the rest 1.25
+peak     the longest list, compared with the longest plain one
+visible  share of the facts used by an answer that are still in its list. A fact is a string of at
+         least 8 characters that is not a word (path, identifier, number), and came from a result
+miss     share of the answers using facts whose list lacks one
+net      cost if each of these reads 900 tokens back once
 """
 import concurrent.futures
 import hashlib
@@ -24,10 +25,10 @@ from chats import recorded, transcript, transcripts
 from measure import Failure, Progress, heading, table
 
 CACHED, FRESH, READBACK = 0.1, 1.25, 900
-MESSAGE = 4  # tokens around the texts of a message
+MESSAGE = 4  # tokens per message in addition to its texts
 STRING = re.compile(r"[\w/][\w./:@#%+~-]{6,}[\w/]")
 _NO_WORD = re.compile(r"[\d_/.:@#%+~]|[a-z][A-Z]|-.*-|[A-Z]{2}")
-# Ours, with what a request says.
+# Our policies, with the members of a request.
 OURS = {
     "compact": {"mode": "compact"},
     "compress": {"mode": "compress"},
@@ -60,7 +61,7 @@ def measure(tool, options):
 
 
 def _shares(figures):
-    """Prints a table beside everything, and adds the net cost to the figures."""
+    """Prints the shares of each policy, and adds the net cost to the figures."""
     rows, plain = [], figures["everything"]
     for policy, figure in figures.items():
         figure["net"] = figure["cost"] + figure["missing"] * READBACK * FRESH
@@ -74,13 +75,13 @@ def _shares(figures):
     return figures
 
 
-# --- Chats and what is used in them ---------------------------------------------------------------
+# --- Chats and the facts used in them -------------------------------------------------------------
 
 
 def _chats(options):
     """
-    Name -> messages in OpenAI's form, of the folder that was named or all there are; and the names
-    by what they are shown as.
+    Returns {name: messages in OpenAI's form} for the named folder or for all chats, and the names
+    of the chats by the group in which they are shown.
     """
     coding = {} if options.chats else transcripts()
     chats = {} if options.chats else {**recorded(), **coding}
@@ -108,7 +109,7 @@ def _turns(messages):
 
 
 def text_of(message):
-    """All that a model reads of a message."""
+    """Returns everything that a model reads of a message."""
     content = message.get("content")
     parts = [content] if isinstance(content, str) else [p.get("text") or "" for p in content or ()]
     for call in message.get("tool_calls") or ():
@@ -117,7 +118,7 @@ def text_of(message):
 
 
 def _said(message):
-    """What is counted of a message: its text, and its calls with their arguments as they are."""
+    """Returns what is counted of a message: its text, and its calls with unparsed arguments."""
     parts = [text_of({**message, "tool_calls": None})]
     for call in message.get("tool_calls") or ():
         parts += [call["function"]["name"], call["function"]["arguments"]]
@@ -142,7 +143,7 @@ def _strings(arguments):
 
 
 def facts_of(messages):
-    """For each message, the facts it uses, with the result that was the first to say each."""
+    """Returns, for each message, the facts it uses with the result that mentioned each first."""
     out, by_result, said = [], {}, set()
     for i, message in enumerate(messages):
         strings = {s for s in STRING.findall(text_of(message)) if _NO_WORD.search(s)}
@@ -169,11 +170,11 @@ def _managed(tool, asked):
     return manage
 
 
-BYTES, READ_BYTES = 4096, 16384  # up to this a hook leaves a result, or a file that was read
+BYTES, READ_BYTES = 4096, 16384  # hooks leave smaller results, and files read, alone
 
 
 def _hook(tool):
-    """What hooks do: results alone, as they come, and of these what is long."""
+    """Manages as hooks do: only results, as they arrive, and only long ones."""
     results = _managed(tool, {"mode": "auto", "max_total_tokens": 10**9})
 
     def manage(name, messages):
@@ -192,7 +193,7 @@ def _hook(tool):
 
 
 class _Tokens:
-    """Tokens of texts, each estimated once."""
+    """Estimates of the tokens of texts, one per text."""
 
     def __init__(self):
         self._known = {}
@@ -209,7 +210,7 @@ FIGURES = ("sent", "cost", "peak", "facts", "visible", "using", "missing")
 
 
 def _policy(policy, manage, chats, facts, count):
-    """Name of a chat -> its figures."""
+    """Returns {name of a chat: its figures}."""
     figures = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         with Progress(policy, len(chats), "chats") as progress:
@@ -230,7 +231,7 @@ def _sum(figures):
 
 
 def _sent(manage, name, messages):
-    """(number of the answer, the list that it is asked with) for each turn."""
+    """Yields (number of the answer, the list sent for it) for each turn."""
     have, taken = [], 0
     for end in _turns(messages):
         have, taken = manage(name, have + messages[taken:end]), end

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Time and memory of garbage collection over many files that are evictable."""
+"""Time and memory of collecting among many evictable files."""
 import json
 import os
 import shutil
@@ -8,10 +8,10 @@ import collect
 import scale
 from measure import MIB, Place, Watch, heading, note, size_text, table, time_text
 
-DAYS = 31  # by which the clock is moved: beyond the lifetime of the files
+DAYS = 31  # how far the clock is moved, beyond the lifetime of the files
 SELDOM = "gc_interval=86400000"
 GRACE = "grace=100d"
-SHARE = 10  # one in so many goes
+SHARE = 10  # one in this many files is removed
 
 
 def add_arguments(parser):

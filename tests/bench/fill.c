@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fills a store with small files, as SmallFiles of corpus.py makes them, without a mount: that is
- * several times as quick, and what is on disk is the same.
+ * Fills a store with small files like those of SmallFiles in corpus.py, without a mount. This is
+ * several times as fast and leaves the same on disk.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static void check(int64_t r, const char *what)
 	exit(1);
 }
 
-/* As SmallFiles.content() in corpus.py. */
+/* Equals SmallFiles.content() in corpus.py. */
 static size_t content(char buf[4096], const char *pool, size_t pool_len, uint64_t number,
 		      uint64_t least)
 {
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	opts.gc_interval_ms = UINT32_MAX; /* nothing of this expires */
+	opts.gc_interval_ms = UINT32_MAX; /* nothing expires here */
 	opts.scrub_ms = 0;
 	from = strtoull(argv[5], NULL, 10);
 	to = strtoull(argv[6], NULL, 10);

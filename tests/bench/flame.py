@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Draws stacks as a flame graph: an SVG that is readable on light and dark pages.
 
-Stacks are a dict of folded stack to weight. A folded stack is its frames from the outermost to the
-innermost, joined by semicolons; a frame is a name, with the library that it is in after it:
-`ZSTD_compress (libzstd)`. A frame's box is as wide as the share of the stacks that it is in, and
-rests on its caller.
+Stacks are a dict of folded stack to weight. A folded stack is the names of its frames from the
+outermost to the innermost, joined by semicolons, each followed by its library: `ZSTD_compress
+(libzstd)`. The width of a frame's box is the share of the stacks that contain it, and the box
+stands on that of its caller.
 """
 from xml.sax.saxutils import escape
 
-LEAST = 0.002  # of the whole: what is narrower is left out
-BYTES = 150_000  # of the picture: above this, more is left out
+LEAST = 0.002  # share of the whole below which boxes are left out
+BYTES = 150_000  # maximum size of the picture: to keep it, more is left out
 WIDTH, ROW, LEFT, TOP, BOTTOM = 1200, 17, 16, 78, 16
-CHARACTER = 6.7  # the width of one
-# Fills on light and on dark pages, by library; others get the last one.
+CHARACTER = 6.7  # width of a character
+# Fills on light and on dark pages, by library. The last one is for all others.
 COLOURS = {
     "kernel": ("#f5c3a4", "#8a4a20"),
     "offloadfs": ("#a9cdfb", "#1f5394"),
@@ -25,7 +25,7 @@ COLOURS = {
 
 
 class Frame:
-    """A frame below the same callers: `weight` is that of all stacks that lead through it."""
+    """A frame below certain callers. `weight` is that of all stacks through it."""
 
     def __init__(self, name):
         self.name, self.weight, self.calls = name, 0, {}
@@ -36,7 +36,7 @@ class Frame:
             self.calls.setdefault(names[0], Frame(names[0])).add(names[1:], weight)
 
     def boxes(self, left, level, least):
-        """(frame, left, level) of this frame and of all above it that weigh enough."""
+        """Yields (frame, left, level) for this frame and all above it that weigh enough."""
         yield self, left, level
         for _, call in sorted(self.calls.items()):
             if call.weight >= least:
@@ -45,7 +45,7 @@ class Frame:
 
 
 def picture(stacks, title, subtitle=""):
-    """The SVG's text."""
+    """Returns the text of the SVG."""
     whole = Frame("all")
     for stack, weight in stacks.items():
         whole.add(stack.split(";"), weight)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of gigabytes: throughput, memory, the journal, slices, and the space once they are gone."""
+"""Files of gigabytes: throughput, memory, the journal, slices, and the space they leave."""
 import contextlib
 import os
 import subprocess
@@ -15,7 +15,7 @@ from measure import (
 AIM_RSS = 200 * MIB
 WRITE = MIB
 POOL = 64 * MIB
-EACH = GIB  # of --apparent
+EACH = GIB  # size of each file of --apparent
 
 
 def add_arguments(parser):
@@ -57,8 +57,8 @@ def measure(options):
 
 def _write(path, pool, size):
     """
-    Writes blocks of the pool, each with a heading that counts; returns bytes/s, the sync at the end
-    included, and the number of lines.
+    Writes blocks of the pool, each with a numbered heading. Returns the bytes per second, including
+    the final sync, and the number of lines.
     """
     lines = 0
     begin = time.perf_counter()
@@ -109,7 +109,7 @@ def _fill(place, store, pool, size, plain, rest, result):
 
 
 def _slices(place, store, result):
-    """Each from a daemon that has read nothing yet."""
+    """Each slice is read from a daemon that has read nothing yet."""
     lines, times = result["lines"], {}
     for name, first in (("start", 1), ("middle", lines // 2), ("end", lines - 99)):
         drop_caches(store)
@@ -125,7 +125,7 @@ def _slices(place, store, result):
 
 
 def _verify(place, store, result):
-    """Only where the companion tool has it; it works on the store that is not mounted."""
+    """Verifies the unmounted store, if the companion tool can."""
     said = subprocess.run([harness.OFFLOAD, "help"], capture_output=True, check=False).stdout
     if b"\n  verify " not in said:
         return
@@ -161,11 +161,11 @@ def _remove(place, store, rest, result):
     )
 
 
-# --- Much content, most of which is the same ------------------------------------------------------
+# --- Much content that is mostly the same ---------------------------------------------------------
 
 
 def _copy(path, to, size):
-    """By reference: cp takes a file for sparse that takes few blocks, and reads it."""
+    """Copies by reference. cp would take a file with few blocks for sparse and read it."""
     with open(path, "rb") as source, open(to, "wb") as target:
         while size:
             size -= os.copy_file_range(source.fileno(), target.fileno(), size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How quick calls are over the Model Context Protocol, on standard input and output."""
+"""The speed of calls over the Model Context Protocol, on standard input and output."""
 import json
 import statistics
 import subprocess
@@ -11,7 +11,7 @@ from measure import KIB, MIB, Place, Failure, heading, met, table, time_text
 
 RUNS = 300
 FILES = 500
-AIM = 0.003  # seconds, the median of a memory_fetch on a mounted tree
+AIM = 0.003  # seconds, median of memory_fetch on a mounted tree
 AIMED = ("memory_fetch, 20 lines", "memory_fetch, 64 KiB")
 
 
@@ -25,7 +25,7 @@ def add_arguments(parser):
 
 
 class Server:
-    """offload mcp on a tree; a context manager."""
+    """offload mcp on a tree. A context manager."""
 
     def __init__(self, *options):
         self.process = subprocess.Popen(
@@ -44,7 +44,7 @@ class Server:
         self.process.wait()
 
     def ask(self, method, params):
-        """Returns the result and the seconds it took, which the client's own JSON is no part of."""
+        """Returns the result, and the seconds it took without the client's own JSON."""
         self.id += 1
         message = {"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}
         data = json.dumps(message).encode() + b"\n"
@@ -97,7 +97,7 @@ def measure(options):
 
 
 def _fill(server, count):
-    """Small texts, and one of a MiB, whose ref is the last."""
+    """Stores small texts and finally one of a MiB. Returns their refs in this order."""
     text = soup(2 * MIB, 8).decode("ascii", "replace").split("\n")
     refs = []
     for i in range(count):
@@ -109,7 +109,7 @@ def _fill(server, count):
 
 
 def _asks(refs):
-    """By what it is called: a method, and its parameters for each run."""
+    """Returns {title: (method, function from the run's number to parameters)}."""
 
     def call(tool, arguments):
         return "tools/call", lambda i: {"name": tool, "arguments": arguments(i)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all benchmarks share: a place to work, a daemon to watch, and tables to print."""
+"""Shared by all benchmarks: a place to work, a daemon to watch, and tables to print."""
 import contextlib
 import ctypes
 import json
@@ -29,7 +29,7 @@ harness.SLOW = max(harness.SLOW, 20)
 
 
 class Failure(Exception):
-    """Something that the user can do something about; its text says what."""
+    """A problem that the user can solve. The text says how."""
 
 
 # --- Text -----------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def met(condition):
 
 
 def table(heads, rows):
-    """Prints rows in columns; the first column is text, the others are aligned to the right."""
+    """Prints rows in columns, the first aligned to the left, the others to the right."""
     rows = [[str(c) for c in row] for row in rows]
     widths = [max(len(r[i]) for r in [heads] + rows) for i in range(len(heads))]
     for row in [heads] + rows:
@@ -74,12 +74,12 @@ def heading(text):
 
 
 def note(text):
-    """What goes on, for whoever waits; never a part of the result."""
+    """Tells a waiting user what is going on. Never part of the result."""
     print(f"... {text}", file=sys.stderr, flush=True)
 
 
 class Progress:
-    """A bar on a terminal, nothing in a pipe. Use as a context manager."""
+    """A bar on a terminal, and nothing in a pipe. A context manager."""
 
     def __init__(self, what, total, unit=""):
         self._what, self._total, self._unit = what, max(total, 1), unit
@@ -116,7 +116,7 @@ class Progress:
 
 
 def usage(directory):
-    """(bytes on disk, sum of sizes) of everything in a directory, itself included."""
+    """Returns (bytes on disk, sum of sizes) of a directory and everything in it."""
     disk = size = 0
     for folder, _, names in os.walk(directory):
         for path in [folder] + [os.path.join(folder, name) for name in names]:
@@ -128,7 +128,7 @@ def usage(directory):
 
 
 def store_usage(store):
-    """The bytes on disk of a store and its parts, and its sum of sizes under `sizes`."""
+    """Returns the bytes on disk of a store and its parts, and the sum of its sizes as `sizes`."""
     disk, sizes = usage(store)
     parts = {"packs": 0, "index": 0, "journal": 0}
     for name in os.listdir(store):
@@ -145,10 +145,7 @@ def _disk(path):
 
 
 def drop_caches(*directories):
-    """
-    Makes the next reads of these directories come from the disk; root drops every cache of the
-    kernel's.
-    """
+    """Makes the next reads of these directories come from the disk. Root drops all caches."""
     os.sync()
     for directory in directories:
         for folder, _, names in os.walk(directory):
@@ -164,14 +161,14 @@ def drop_caches(*directories):
 
 
 def own_group():
-    """^C on the terminal is for this program alone; when it dies, the daemon unmounts."""
+    """Only this program gets ^C from the terminal. When it dies, the daemon unmounts."""
     os.setpgrp()
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @contextlib.contextmanager
 def busy_processors():
-    """A loop on each processor, of normal priority."""
+    """Runs a loop of normal priority on each processor."""
     loops = [
         subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=own_group)
         for _ in os.sched_getaffinity(0)
@@ -229,16 +226,15 @@ class Daemon(harness.Mount):
         return memory(self.pid, key)
 
     def cpu(self):
-        """Seconds of processor time that the daemon has used."""
+        """Returns the seconds of processor time that the daemon has used."""
         with open(f"/proc/{self.pid}/stat") as f:
             fields = f.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def rest(self, seconds, bound=3600, what="the store to rest", until=None):
         """
-        Waits until neither the store's size nor the daemon's processor time has changed for so
-        long; returns how long that took, the quiet time not counted. With `until`, that condition
-        must hold as well.
+        Waits until the size of the store and the daemon's processor time have not changed for
+        `seconds`, and `until` holds, if given. Returns the seconds before this quiet time.
         """
         begin = since = time.monotonic()
         state, used = usage(self.store), self.cpu()
@@ -247,7 +243,7 @@ class Daemon(harness.Mount):
             time.sleep(min(0.25, seconds / 4))
             now = time.monotonic()
             new, cpu = usage(self.store), self.cpu()
-            # A thread that only looks whether there is work may use a tick now and then.
+            # A thread that only checks for work may use a tick now and then.
             if new != state or cpu - used > 0.05:
                 state, used, since = new, cpu, now
             elif now - since >= seconds and (not until or until()):
@@ -257,11 +253,11 @@ class Daemon(harness.Mount):
                 return now - begin
 
     def wait_indexed(self, files, bound=600):
-        """Waits until so many files can be found by their content."""
+        """Waits until `files` files can be found by their content."""
         note("waiting for the index")
         deadline = time.monotonic() + bound
         while time.monotonic() < deadline:
-            # A report stays as it is while somebody looks at it all the time.
+            # A report does not change while it is looked up all the time.
             time.sleep(0.3)
             with open(self(".offload/status.json"), encoding="utf-8") as f:
                 state = json.load(f)["search"]
@@ -274,7 +270,7 @@ class Daemon(harness.Mount):
 
 
 def memory(pid, key="VmRSS"):
-    """Bytes, 0 once the process is gone."""
+    """Returns bytes, or 0 once the process is gone."""
     try:
         with open(f"/proc/{pid}/status") as f:
             for line in f:
@@ -286,7 +282,7 @@ def memory(pid, key="VmRSS"):
 
 
 class Watch:
-    """Samples while a block runs: the largest value that each function gave, by name."""
+    """Samples functions while a block runs. `max` has their largest values, by name."""
 
     def __init__(self, interval=0.02, **functions):
         self._interval, self._functions = interval, functions
@@ -318,7 +314,7 @@ class Watch:
 
 
 class Place:
-    """A directory for one run, gone when it ends, with whatever is mounted in it."""
+    """A directory for one run, which ends with it, like everything mounted in it."""
 
     def __init__(self):
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="offloadfs-bench-"))
@@ -343,13 +339,13 @@ class Place:
         return os.path.join(self.dir, *names)
 
     def daemon(self, store=None, known="", options=()):
-        """A daemon on a store, by default a new one."""
+        """Starts a daemon on a store, by default a new one."""
         self._count += 1
         store = store or self.path(f"store-{self._count}")
         return Daemon(self, store, self.path(f"mnt-{self._count}"), options).start(known)
 
     def empty_store(self, mounted=True):
-        """What a store takes that never held a file, with its daemon running or without."""
+        """Returns the usage of a store that never held a file, with or without its daemon."""
         with self.daemon() as m:
             time.sleep(0.2)
             if not mounted:
@@ -360,7 +356,7 @@ class Place:
 
 
 def run(*command, **options):
-    """Runs a program to its end; returns the seconds it took."""
+    """Runs a program to its end. Returns the seconds it took."""
     begin = time.perf_counter()
     done = subprocess.run(
         [os.fspath(c) for c in command],

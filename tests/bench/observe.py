@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can be observed of a daemon while it works: its messages, threads, system calls, stacks."""
+"""Observing a working daemon: its messages, threads, system calls and stacks."""
 import collections
 import contextlib
 import os
@@ -18,21 +18,21 @@ TICKS = os.sysconf("SC_CLK_TCK")
 UNKNOWN = "?"
 ENDED = "threads that ended"
 OTHERS = "background, others"
-FREQUENCY = 997  # samples a second of processor time
-# Neither the daemon nor its libraries have frame pointers: so much of each stack is unwound.
+FREQUENCY = 997  # samples per second of processor time
+# The daemon and its libraries have no frame pointers, so this much of each stack is unwound.
 CALL_GRAPH = "dwarf,4096"
 _MESSAGE = re.compile(rb"unique: \d+, opcode: (\w+) \(")
 
 
 class Unavailable(Exception):
-    """That a program is not there or may not observe; its text says why."""
+    """A program is missing or may not observe. The text says why."""
 
 
 # --- Messages -------------------------------------------------------------------------------------
 
 
 class Talkative(Offloadfs):
-    """A daemon that logs each message of the kernel's."""
+    """A daemon that logs each message of the kernel."""
 
     def __init__(self, place, name, *options):
         super().__init__(place, name, "no_io_uring", "debug", *options)
@@ -52,14 +52,14 @@ class Talkative(Offloadfs):
 
     @contextlib.contextmanager
     def messages(self):
-        """Counts them by opcode during the block."""
+        """Counts messages by opcode during the block."""
         counts = collections.Counter()
         log = self._said.fileno()
         begin = os.fstat(log).st_size
         yield counts
-        # FORGET and RELEASE follow by themselves.
+        # FORGET and RELEASE arrive a little later.
         time.sleep(0.3)
-        # The daemon writes where this file's offset is: it must not be moved.
+        # The daemon writes at this file's offset, which must not be moved.
         text = os.pread(log, os.fstat(log).st_size - begin, begin)
         counts.update(opcode.decode() for opcode in _MESSAGE.findall(text))
 
@@ -68,7 +68,7 @@ class Talkative(Offloadfs):
 
 
 class Times(dict):
-    """Processor time in seconds by thread: id to (group, user and system, user's share of it)."""
+    """Processor time by thread: id to (group, exact seconds or None, user, system)."""
 
     def __init__(self, pid):
         tasks = f"/proc/{pid}/task"
@@ -80,7 +80,7 @@ class Times(dict):
                 self[task] = _group(f"{tasks}/{task}"), _exact(f"{tasks}/{task}"), user, system
 
     def since(self, before):
-        """By group: (user, system) since then."""
+        """Returns (user, system) by group since `before`."""
         groups = {}
         for task, (group, seconds, user, system) in self.items():
             _, seconds_before, user_before, system_before = before.get(task, ("", 0, 0, 0))
@@ -89,7 +89,7 @@ class Times(dict):
             share = used[0] / sum(used) if sum(used) else 0
             _add(groups, group, exact * share, exact * (1 - share))
         ended = self.ended - before.ended
-        if ended > len(self) / TICKS:  # else no more than what is rounded
+        if ended > len(self) / TICKS:  # otherwise no more than rounding errors
             _add(groups, ENDED, 0, ended)
         return groups
 
@@ -107,14 +107,14 @@ def add_times(one, other):
 
 
 def _ticks(directory):
-    """Seconds that a process or thread has used, (user, system), to the hundredth."""
+    """Returns (user, system) seconds of a process or thread, in hundredths."""
     with open(f"{directory}/stat") as f:
         fields = f.read().rpartition(")")[2].split()
     return int(fields[11]) / TICKS, int(fields[12]) / TICKS
 
 
 def _exact(directory):
-    """Seconds that a thread has used, to the nanosecond, where the kernel tells."""
+    """Returns the seconds that a thread has used, to the nanosecond, or None if unknown."""
     try:
         with open(f"{directory}/schedstat") as f:
             return int(f.read().split()[0]) / 1e9
@@ -128,20 +128,18 @@ def _group(directory):
 
 
 def group(thread):
-    """What a thread is for, by its name."""
+    """Returns the purpose of a thread, by its name."""
     for name in ("fuse-ring", "fuse_worker"):
         if thread.startswith(name):
             return f"requests, {name}"
     return OTHERS
 
 
-# --- Programs that watch --------------------------------------------------------------------------
+# --- Watching programs ----------------------------------------------------------------------------
 
 
 class _Watcher:
-    """
-    A context manager: runs a program that watches a process. Afterwards `result` is what it saw.
-    """
+    """Runs a program that watches a process. Afterwards `result` has what it saw."""
 
     program = ""
 
@@ -155,11 +153,11 @@ class _Watcher:
         raise NotImplementedError
 
     def is_ready(self):
-        """Whether it watches by now."""
+        """Returns True once it is watching."""
         raise NotImplementedError
 
     def read(self):
-        """What it saw, once it has ended."""
+        """Returns what it saw, after it has ended."""
         raise NotImplementedError
 
     def __enter__(self):
@@ -204,7 +202,7 @@ class _Watcher:
 
 
 class Calls(_Watcher):
-    """The system calls of all threads; the result is a Counter."""
+    """The system calls of all threads. The result is a Counter."""
 
     program = "strace"
 
@@ -234,7 +232,7 @@ def _is_traced(path):
 
 class Stacks(_Watcher):
     """
-    Samples of where the processor is; the result is a Counter of folded stacks (flame.py), in
+    Samples of what the processors execute. The result is a Counter of folded stacks (flame.py) in
     processor cycles, each below the group of its thread.
     """
 
@@ -246,7 +244,7 @@ class Stacks(_Watcher):
         self._enabled = False
 
     def command(self):
-        # It begins when told to, and tells when it has.
+        # perf starts on a command, and confirms it.
         return [
             "perf", "record", "-q", "-F", str(FREQUENCY), "--call-graph", CALL_GRAPH, "-D", "-1",
             "--control", f"fd:{self._control[0]},{self._ack[1]}", "-o", self.path,
@@ -277,7 +275,7 @@ class Stacks(_Watcher):
 
 
 def fold(script):
-    """Stacks of what `perf script` prints: a thread's name and a weight, then innermost first."""
+    """Returns the stacks in the output of `perf script`, whose frames are innermost first."""
     stacks = collections.Counter()
     for sample in script.split("\n\n"):
         head, *frames = sample.strip("\n").split("\n")
@@ -285,7 +283,7 @@ def fold(script):
         if weight.isdigit():
             names = [group(thread.strip())]
             for frame in map(_frame, reversed(frames)):
-                # A stripped library's functions have no names, which say nothing by their number.
+                # Functions of a stripped library have no names, so their number says nothing.
                 if frame != names[-1] or not frame.startswith(UNKNOWN):
                     names.append(frame)
             stacks[";".join(names)] += int(weight)
@@ -300,12 +298,12 @@ def _frame(line):
 
 
 def library_of(stack):
-    """Of the innermost frame."""
+    """Returns the library of the innermost frame."""
     return stack.rpartition(" (")[2].removesuffix(")")
 
 
 def library(path):
     if path.startswith("[") and path not in ("[unknown]", "[vdso]"):
-        return "kernel"  # itself, or a module of it
+        return "kernel"  # the kernel itself, or a module
     name = os.path.basename(path).strip("[]").partition(".so")[0]
     return UNKNOWN if name == "unknown" else name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The systems that the speed benchmark compares: the plain filesystem, offloadfs, and its peers.
 
-Each keeps what it stores in a directory of its own below the same place, hence on the same disk.
-Only the one whose turn it is runs: `start` mounts it, `stop` ends its daemon, and calling it gives
+Each stores its files in a directory of its own below the same place, and so on the same disk. Only
+the system whose turn it is runs: `start` mounts it, `stop` ends its daemon, and calling it returns
 the path of a name in it.
 """
 import contextlib
@@ -18,7 +18,7 @@ import harness
 from measure import Daemon, Failure, drop_caches, memory, note, own_group, run, usage
 
 URING, CLASSIC = "offloadfs, io_uring", "offloadfs, classic"
-OTHERS = {URING: "other, io_uring", CLASSIC: "other, classic"}  # the same of another build
+OTHERS = {URING: "other, io_uring", CLASSIC: "other, classic"}  # the same, of another build
 _URING_PARAMETER = pathlib.Path("/sys/module/fuse/parameters/enable_uring")
 _DROP_CACHES = "/proc/sys/vm/drop_caches"
 
@@ -28,7 +28,7 @@ def can_drop_caches():
 
 
 def first_line(*command):
-    """What a program says first, which most of them begin with their versions."""
+    """Returns the first line that a program prints, which is usually its version."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
@@ -37,7 +37,7 @@ def first_line(*command):
 
 
 class System:
-    """What all of them share; as it is, a directory of the plain filesystem."""
+    """The common part of all systems. By itself it is a directory of the plain filesystem."""
 
     read_only = False
     has_slices = False
@@ -54,46 +54,46 @@ class System:
         return os.path.join(self.root, *names)
 
     def start(self):
-        """A daemon that has read nothing yet; harmless where one runs."""
+        """Starts a daemon that has read nothing yet, unless one is running."""
 
     def stop(self):
         """Ends the daemon, if there is one."""
 
     def cold(self):
-        """Nothing is in memory, neither the kernel's nor the daemon's."""
+        """Empties the memory of the kernel and the daemon."""
         self.stop()
         self.start()
         drop_caches()
         time.sleep(0.2)
 
     def rest(self, seconds):
-        """Waits until the daemon has done what it does in the background."""
+        """Waits until the daemon has finished its background work."""
 
     def settle(self, seconds):
-        """No dirty page of anyone, nor the daemon's own work, is left for the next measurement."""
+        """Leaves no dirty pages and no work of the daemon for the next measurement."""
         self.rest(seconds)
         os.sync()
         time.sleep(0.2)
 
     def pid(self):
-        """Of the daemon, if one runs."""
+        """Returns the daemon's process id, or None."""
 
     def take_memory(self):
         """
-        The most that its daemons took since this was asked last, in bytes: at their ends, and in
-        between. It must be stopped.
+        Returns the largest memory of its daemons since the last call, in bytes: at their ends
+        ("rss") and in between ("peak"). The system must be stopped.
         """
         memory, self._memory = self._memory, {}
         return memory
 
     def _note_memory(self):
-        """To be called before a daemon is ended."""
+        """Must be called before a daemon is ended."""
         if self.pid():
             for key, field in (("rss", "VmRSS"), ("peak", "VmHWM")):
                 self._memory[key] = max(self._memory.get(key, 0), memory(self.pid(), field))
 
     def stored(self):
-        """Bytes on disk of all that it holds; it must be stopped."""
+        """Returns the bytes on disk of everything it holds. It must be stopped."""
         return usage(self.disk)[0]
 
 
@@ -144,7 +144,7 @@ class Offloadfs(System):
 
 
 class Peer(System):
-    """A daemon of others: it stays in the foreground and ends when it is unmounted."""
+    """A daemon of somebody else's. It stays in the foreground and ends when it is unmounted."""
 
     programs = ()
 
@@ -194,7 +194,7 @@ class Peer(System):
         self._ended()
 
     def abandon(self):
-        """Ends it after a failure."""
+        """Ends the daemon after a failure."""
         harness.detach(self.root)[0] or harness.detach(self.root, lazy=True)
         try:
             self.process.wait(5)
@@ -225,7 +225,7 @@ class Gocryptfs(Peer):
         super().__init__(place, name)
         self._password = os.path.join(self.dir, "password")
         pathlib.Path(self._password).write_text("benchmark\n")
-        # How long a password takes is not what is measured.
+        # Hashing the password is not to be measured.
         run("gocryptfs", "-init", "-q", "-scryptn", "10", "-passfile", self._password, self.disk)
 
     def command(self):
@@ -236,13 +236,13 @@ class Gocryptfs(Peer):
 
 
 class Squashfuse(Peer):
-    """An image of what the plain filesystem holds; there is nothing to mount before the first."""
+    """An image of the plain filesystem's files. There is nothing to mount before the first."""
 
     programs = ("squashfuse", "mksquashfs")
     read_only = True
 
     def __init__(self, place, name):
-        # Of its two programs the one that knows inodes, where it comes with it, is the quicker.
+        # squashfuse_ll, which uses inodes, is the faster one but not always included.
         self._program = "squashfuse_ll" if shutil.which("squashfuse_ll") else "squashfuse"
         super().__init__(place, name)
         self._image = os.path.join(self.disk, "image")
@@ -254,7 +254,7 @@ class Squashfuse(Peer):
         return first_line(self._program, "-V")
 
     def add(self, directory):
-        """Puts a directory into the image."""
+        """Adds a directory to the image."""
         self.stop()
         run(
             "mksquashfs", directory, self._image, "-comp", "zstd",
@@ -266,7 +266,7 @@ PEERS = {"bindfs": Bindfs, "gocryptfs": Gocryptfs, "squashfuse": Squashfuse}
 
 
 def installed_peers(names):
-    """Those of the names that can be had; says which cannot."""
+    """Yields the installed ones of these peers. Reports the others."""
     for name in names:
         if PEERS[name].is_installed():
             yield name
@@ -276,7 +276,7 @@ def installed_peers(names):
 
 @contextlib.contextmanager
 def uring_enabled(wanted):
-    """Where it is wanted and allowed, has the kernel offer FUSE over io_uring during the block."""
+    """If wanted and allowed, makes the kernel offer FUSE over io_uring during the block."""
     before = None
     with contextlib.suppress(OSError):
         if wanted and not harness.uring_enabled():
@@ -291,7 +291,7 @@ def uring_enabled(wanted):
 
 
 def why_no_uring():
-    """Why offloadfs cannot be measured over io_uring, or None; within uring_enabled()."""
+    """Returns why offloadfs cannot use io_uring, or None. Call within uring_enabled()."""
     if "without io_uring" in first_line(harness.OFFLOADFS, "--version"):
         return "offloadfs was built without it"
     if not harness.uring_enabled():

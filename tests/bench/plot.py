@@ -19,7 +19,7 @@ WORKLOADS = (
     ("write", "write a large file, fsync"),
     ("rm", "rm -rf"),
 )
-# Each has the same contrast on white as on black. Others than these get the last one.
+# Each has the same contrast on white and on black. The last one is for all others.
 COLOURS = {
     URING: "#2f81f7",
     CLASSIC: "#8957e5",
@@ -56,7 +56,7 @@ def draw(options):
 
 
 def picture(speed):
-    """The SVG's text."""
+    """Returns the text of the SVG."""
     rows = [(title, _ratios(speed, key)) for key, title in WORKLOADS if key in speed["figures"]]
     rows = [(title, ratios) for title, ratios in rows if ratios]
     if not rows:
@@ -86,7 +86,7 @@ def picture(speed):
 
 
 def _ratios(speed, key):
-    """By system, in the order of measuring; the plain filesystem is the line at 1."""
+    """Returns the ratios by system, as measured. The plain filesystem is the line at 1."""
     ratios = speed["figures"][key]["ratio"]
     names = (name for name in speed["systems"] if name in ratios and name != speed["plain"])
     return {name: ratios[name] for name in names}
@@ -134,7 +134,7 @@ text, .heading { fill: #f0f6fc }
 
 
 class Scale:
-    """Ratios to x, logarithmic, with room for labels below the least and above the largest."""
+    """Maps ratios to x on a logarithmic scale, with room for labels on both sides."""
 
     def __init__(self, ratios):
         low, high = min(0.5, *ratios), max(4, *ratios)
@@ -178,7 +178,7 @@ def _axis(scale, bottom, plain):
 
 
 def _group(title, ratios, scale, y):
-    """The bars of one workload begin at the line: to the left is quicker."""
+    """The bars of a workload start at the line. To its left is faster."""
     out = [_text("label", LEFT - 12, y + len(ratios) * BAR / 2 + 4, title, "end")]
     one = scale.x(1)
     for name, ratio in ratios.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-What other programs do with the messages of an agent before each turn, made anew in few lines from
-their documentation, to be measured beside ours. Each takes the list as it was sent last, with what
-came since, and returns the list to send; a text that stands for a result is never looked at again.
+What other programs do with an agent's messages before each turn, reimplemented in a few lines from
+their documentation, for comparison with ours. Each takes the list as it was sent last with the
+messages since, and returns the list to send. A text that replaces a result is never changed again.
 """
 import hashlib
 import re
@@ -11,12 +11,12 @@ import tokens
 
 _SHELL = re.compile(r"bash|shell|exec|terminal|python|command", re.I)
 READ = re.compile(r"read|open|view|cat", re.I)
-# What the texts below begin with.
+# How the texts that replace results begin.
 _STANDS = ("[Result stored", "[Offloaded", "[Content of", "[Old tool result")
 
 
 def tools(messages):
-    """The number of each message that has a result, and its tool."""
+    """Yields the number of each message with a result, and the name of its tool."""
     calls = {}
     for i, m in enumerate(messages):
         for call in m.get("tool_calls") or ():
@@ -33,7 +33,7 @@ def _replace(messages, numbers, write):
 
 
 def _open(messages):
-    """Results that no text stands for yet."""
+    """Returns the results that no text has replaced yet."""
     return [
         (i, tool)
         for i, tool in tools(messages)
@@ -42,7 +42,7 @@ def _open(messages):
 
 
 def _loom(shown):
-    """Loom: what is long for its kind is a file in .loom/cache from the start."""
+    """Loom: a result that is long for its kind is a file in .loom/cache from the start."""
 
     def is_long(tool, text):
         if _SHELL.search(tool):
@@ -64,7 +64,7 @@ def _loom(shown):
 
 
 def _aga(_name, messages):
-    """Aggressive offloading of memory: over 4 KB a summary of 800 characters, and a reference."""
+    """Aggressive memory offloading: above 4 KB a summary of 800 characters, and a reference."""
 
     def write(text):
         return f"[Offloaded to .aga_mem/{_id(text)}.md, summary:]\n{text[:800]}"
@@ -74,7 +74,7 @@ def _aga(_name, messages):
 
 
 def _reme(_name, messages):
-    """ReMe's compaction: over 20,000 tokens in all, results over 2,000 but the last become files."""
+    """ReMe's compaction: above 20,000 tokens, results over 2,000 except the last become files."""
     results = [i for i, _ in tools(messages)]
     if sum(_count([_said(m) for m in messages])) <= 20000:
         return messages
@@ -89,7 +89,7 @@ def _reme(_name, messages):
 
 
 def _strands(_name, messages):
-    """Strands' offloader: over 2,500 tokens a preview of 1,000, with a reference and a hint."""
+    """Strands' offloader: above 2,500 tokens a preview of 1,000, with a reference and a hint."""
 
     def write(text):
         hint = f"[Offloaded: {len(text)} characters, retrieve with ref mem_{_id(text)}]"
@@ -101,7 +101,7 @@ def _strands(_name, messages):
 
 
 def _clearing(over):
-    """Clearing of tool uses: all results but the last three, once there are more tokens than that."""
+    """Clearing of tool uses: all results but the last three, above this number of tokens."""
 
     def manage(_name, messages):
         if over and sum(_count([_said(m) for m in messages])) <= over:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where the time of offloadfs goes: messages, processor time, system calls, and stacks.
+"""Where offloadfs spends its time: messages, processor time, system calls, and stacks.
 
-Each workload is run several times for its time and the daemon's processor time, and once each for
-whatever disturbs: the log of messages, strace, perf.
+Each workload runs several times for its duration and the daemon's processor time, and once for each
+method that disturbs it: the log of messages, strace, perf.
 """
 import argparse
 import collections
@@ -19,18 +19,16 @@ from speed_workloads import WORKLOAD, Fixtures, Scale, load, timed, work, worklo
 
 # What the kernel sends without waiting for an answer.
 NOT_WAITED_FOR = {"FORGET", "BATCH_FORGET", "RELEASE", "RELEASEDIR"}
-SHOWN = 0.005  # messages and calls a unit: fewer are left out
-CALLS, SYMBOLS = 8, 12  # shown
-LIBRARIES = 0.005  # of the processor time: less is left out
+SHOWN = 0.005  # messages and calls per unit below which they are left out
+CALLS, SYMBOLS = 8, 12  # how many are shown
+LIBRARIES = 0.005  # share of the processor time below which they are left out
 
 
 # --- Workloads ------------------------------------------------------------------------------------
 
 
 class Job:
-    """
-    A workload, of which `act` alone is observed. `same` is the name of what `speed` measures.
-    """
+    """A workload of which only `act` is observed. `same` is the name of the workload in `speed`."""
 
     same = ""
     needs = None
@@ -51,14 +49,14 @@ class Job:
         return next(iter(self._workload.figures.values()))
 
     def prepare(self, system, number):
-        """Comes before it, with the system started; `number` is another one each time."""
+        """Runs before it, with the system started. `number` differs each time."""
 
     def act(self, system, number):
-        """Returns seconds."""
+        """Returns the seconds it took."""
         raise NotImplementedError
 
     def clean(self, system, number):
-        """Comes after it."""
+        """Runs after it."""
 
 
 class Create(Job):
@@ -146,7 +144,7 @@ class CatCold(Job):
         return self._workload.read(system(self.needs))
 
 
-# Removing slows the plain filesystem down for minutes (docs/BENCHMARKS.md, speed): it comes last.
+# Removing makes the plain filesystem slow for minutes (docs/BENCHMARKS.md, speed): it comes last.
 JOBS = {
     "create": Create,
     "fsync": Fsync,
@@ -189,7 +187,7 @@ def measure(options):
 
 
 class Variant:
-    """A scale, with those that are used at it: offloadfs by transport. Each has its files once."""
+    """A scale with the offloadfs systems used at it, by transport. Each gets its files once."""
 
     def __init__(self, scale, offloadfs):
         self.scale, self.offloadfs = scale, offloadfs
@@ -203,7 +201,7 @@ class Variant:
 
 
 class Profile:
-    """One run of the benchmark; `result` is what becomes JSON."""
+    """One run of the benchmark. `result` is written as JSON."""
 
     def __init__(self, place, options):
         self._place, self._flame = place, options.flame
@@ -267,7 +265,7 @@ class Profile:
             yield name
 
     def _round_trip(self, system):
-        """Seconds that a message takes: a name that the kernel may not remember is looked up."""
+        """Returns the seconds that a message takes, by looking up a name that is not cached."""
         note(f"round trip, {system.name}")
         system.start()
         absent = pathlib.Path(system.root).parents[1] / "refs" / "no-such-ref"
@@ -286,8 +284,8 @@ class Profile:
 
     def _turn(self, variant, system, job, observe):
         """
-        One run. `observe(act, settle)` may call both: act() returns the seconds, and once settle()
-        returns, what is done in the background is over.
+        One run. `observe(act, settle)` may call both: act() returns the seconds, and settle()
+        returns when the background work is done.
         """
         self._number += 1
         number = self._number
@@ -428,7 +426,7 @@ class Profile:
         _table_of_shares("function", symbols, SYMBOLS, 0, "{:.1%}")
 
     def _watched(self, variant, job, observe):
-        """Runs it over each transport; returns whether that could be watched."""
+        """Runs the job over each transport. Returns whether it could be observed."""
         for transport, system in variant.offloadfs.items():
             try:
                 self._turn(variant, system, job, observe(transport, system))
@@ -476,7 +474,7 @@ def _shares(stacks, key):
 
 
 def _table_of_shares(head, columns, count, least, form):
-    """The largest of all columns, a row for each name."""
+    """Makes a row for each of the names with the largest shares in any column."""
     most = collections.Counter()
     for shares in columns.values():
         for name, share in shares.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other ways to find lines, made anew in few lines, to be measured beside search/<query>."""
+"""Other ways to find lines, reimplemented briefly for comparison with search/<query>."""
 import collections
 import math
 import re
@@ -14,8 +14,8 @@ RG = ("rg", "--no-config", "--no-ignore", "--hidden", "--text", "--sort", "path"
 
 def rankers(corpus, root, scope):
     """
-    Name -> a function of a query and a number that gives so many lines as (path, number), the best
-    first. `corpus` has the lines of each path below `root`; searched is the folder `scope`, or all.
+    Returns {name: function of a query and n that returns the best n lines as (path, number)}.
+    `corpus` has the lines of each path below `root`. Only the folder `scope` is searched, if given.
     """
     lines = _Lines({p: corpus[p] for p in corpus if not scope or p.startswith(f"{scope}/")})
     rg = f"rg, rarest word{'' if shutil.which('rg') else ' (imitated)'}"
@@ -30,7 +30,7 @@ class _Lines:
     def __init__(self, corpus):
         self.places = [(path, i + 1) for path in corpus for i in range(len(corpus[path]))]
         self.texts = [line for lines in corpus.values() for line in lines]
-        self._having = {}  # word -> number of a line -> how often
+        self._having = {}  # word -> line number -> occurrences
         self._sizes = []
         for i, text in enumerate(self.texts):
             words = WORD.findall(text.lower())

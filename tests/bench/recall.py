@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """
-How well search/<query> finds, beside other ways to rank lines at the same number of hits.
+How well search/<query> finds, compared with other ways to rank lines at the same number of hits.
 
-conversations  questions of LoCoMo as they stand, and the lines that answer them, the evidence.
-               Percent of questions for which a line of it, or all, is in the first hits, and the
-               tokens that the lines of these hits have together
-traces         the words around a fact (see economy.py) in the result that brought it. Percent of
-               questions for which one that has it is among the files of the first hits
+conversations  unchanged questions of LoCoMo, and the lines that answer them (evidence). Percent of
+               questions for which one of these lines, or all, are in the first hits, and the
+               tokens of all lines in these hits
+traces         the words around a fact (see economy.py) in the result that it came from. Percent of
+               questions for which a file with the fact is among the first hits
 """
 import collections
 import errno
@@ -29,17 +29,17 @@ from measure import Failure, Place, heading, met, note, run, table, time_text
 from rankers import WORD, rankers
 
 HITS = (5, 10, 20)
-AT = 10  # hits, for which aims hold in conversations
+AT = 10  # hits at which conversations are judged
 TUNING, HELD_OUT = ("conv-26", "conv-30", "conv-41"), ("conv-42", "conv-43")
 ANY, ALL, TOKENS, FOUND = 87, 75, 1000, 85
 OURS = "search/"
 NAME_MAX = 255
 NEAR = 200  # characters
 _HIT = re.compile(r"(.+?)(?::(\d+)(?:-(\d+))?|:b[\d-]+)?: ")
-# No number: a result of a file has those of its lines, which nobody asks for.
+# Not a number: results of files contain line numbers, which nobody asks for.
 _WHOLE = re.compile(r"(?<!\w)(?!\d+\b)\w+")
 
-# `scope` is the folder that the others search; `evidence` a set of (path, line), or of paths.
+# `scope` is the folder that the others search. `evidence` is a set of (path, line), or of paths.
 Question = collections.namedtuple("Question", "query scope evidence")
 
 
@@ -129,7 +129,7 @@ def _lines(hits):
 
 
 def _delivered(corpus, hits):
-    """The mean tokens of the lines of the first hits of a question, for each number of hits."""
+    """Returns the mean tokens of the lines in a question's first hits, by number of hits."""
     texts = [
         "".join(corpus[path][i - 1] + "\n" for path, i in sorted(_lines(some[:k])))
         for k in HITS
@@ -143,7 +143,7 @@ def _delivered(corpus, hits):
 
 
 def _traces(folder, options):
-    """Name of a half -> the figures of each system; nothing where no trace has a fact."""
+    """Returns {half: figures of each system}, which is empty if no trace has a fact."""
     corpus, asked = _asked({**recorded(folder), **transcripts(folder)}, options)
     if not asked:
         note(f"there are no traces in '{folder}'")
@@ -172,8 +172,8 @@ def _traces(folder, options):
 
 def _asked(chats, options):
     """
-    The lines of each different result, and (chat, question) for some of the facts. All results that
-    have a fact answer: those of a file that was read twice are much the same.
+    Returns the lines of each distinct result, and (chat, question) for some of the facts. All
+    results that contain a fact count, since those of a file that was read twice are nearly equal.
     """
     corpus, path_of, asked = {}, {}, {}
     for chat, messages in chats.items():
@@ -195,7 +195,7 @@ def _asked(chats, options):
 
 
 def _around(fact, text, n):
-    """The whole words next to a fact, without its own."""
+    """Returns the whole words next to a fact, except those of the fact itself."""
     at = next(m.start() for m in economy.STRING.finditer(text) if m[0] == fact)
     end = at + len(fact)
     before = [m[0] for m in _WHOLE.finditer(text, max(at - NEAR, 0), at)]
@@ -211,9 +211,9 @@ def _around(fact, text, n):
 
 def _found(corpus, questions, suffix, options, around):
     """
-    Name of a system -> the hits of each question, as (path, first line, last line); the seconds
-    that ours took for each; and how many it refused. With `around`, the others come once more,
-    with the lines next to each hit.
+    Returns {system: hits of each question as (path, first line, last line)}, the seconds that ours
+    took for each question, and the number of questions that it refused. With `around`, the others
+    are added again with the lines next to each hit.
     """
     n = max(HITS)
     with Place() as place:
@@ -245,7 +245,7 @@ def _found(corpus, questions, suffix, options, around):
 
 
 def _ask(m, query, suffix):
-    """The lines of an answer, None where the query is refused; and the seconds it took."""
+    """Returns the lines of an answer, or None if the query is refused, and the seconds it took."""
     query = query.replace("/", "%2F")
     while len(os.fsencode(query + suffix)) > NAME_MAX:
         query = query.rpartition(" ")[0]

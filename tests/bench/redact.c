@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `tools/bench redact` asks of src/base/redact.h: the files named on standard input, one a
- * line, are redacted. Prints what was found in each as "PATH<tab>LINE" with its mark, and then the
- * bytes of all and the seconds of processor time that they took in the quickest of ROUNDS rounds.
+ * Calls src/base/redact.h for `tools/bench redact`: redacts the files named on standard input, one
+ * per line. Prints each find as "PATH<tab>LINE" with its mark, and then the total bytes and the
+ * seconds of processor time in the fastest of ROUNDS rounds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define CHUNK ((size_t)1 << 20)
 #define MARK "[redacted: "
 
-/* Not there any more, or not to be read: empty. */
+/* A missing or unreadable file counts as empty. */
 static void read_file(const char *path, struct ofs_buf *ret)
 {
 	FILE *in = fopen(path, "re");
@@ -31,7 +31,7 @@ static void read_file(const char *path, struct ofs_buf *ret)
 		fclose(in);
 }
 
-/* The lines of `shown` with more marks than those of `text` have. */
+/* Prints the lines of `shown` that have more marks than those of `text`. */
 static void print_found(const char *path, const struct ofs_buf *text, const struct ofs_buf *shown)
 {
 	const char *was = (const char *)text->data, *is = (const char *)shown->data;

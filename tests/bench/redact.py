@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How quick the search for secrets is, and what it finds where none should be."""
+"""The speed of the search for secrets, and what it finds in texts without any."""
 import os
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ from measure import Failure, heading, met, table
 REDACT = os.environ.get("OFFLOADFS_REDACT") or str(SOURCE_ROOT / "build" / "redact")
 ROUNDS = 5
 AIM_SPEED = 300  # MB/s
-SHOWN = 40  # finds, at most
+SHOWN = 40  # finds at most
 FOLDERS = ("src", "docs", "tools", "tests/bench", "tests/fs")
 TRACES = os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
 

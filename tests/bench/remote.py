@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Replication to object storage: what it costs, what it asks for, and what is back how soon."""
+"""Replication to object storage: its cost, its requests, and how soon a store is back."""
 import remote_away
 import remote_bound
 import remote_cost

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The remote cannot be reached under load: what that does here, and how the remote catches up."""
+"""The remote is unreachable under load: the effect on the host, and how the remote catches up."""
 import os
 import shutil
 import time
@@ -13,12 +13,12 @@ from remote_service import (
     URL, S3, add_remote, is_complete, kinds, kinds_text, push, service, state, wait_until,
 )  # fmt: skip
 
-HELD = 256 * MIB  # of the log, for a remote that is away
+HELD = 256 * MIB  # of log, for a remote that is away
 AIM = 1.1
 KEEP = ("gc_interval=86400000", "ttl_shell=never")
 SIZE, PAUSE = 64 * KIB, 0.008  # an hour of an agent in a minute, and more than is held
-THERE = 300  # at most so many seconds between the outages
-LONG = 600  # an outage from which on one is enough, at the pace that writes as much as one of LONG
+THERE = 300  # the most seconds between two outages
+LONG = 600  # a longer outage happens only once, and writes as much as one of this length
 
 
 def add_arguments(parser):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A store that keeps a small part of its content on this disk: whether it holds, what reading costs."""
+"""A store that keeps little of its content on this disk: whether the limit holds; read times."""
 import os
 import random
 import time
@@ -13,10 +13,10 @@ from remote_service import (
     add_remote, is_complete, kind_of, kinds, push, service, state, wait_until,
 )  # fmt: skip
 
-PACK = 16 * MIB  # by which the bound may be exceeded
+PACK = 16 * MIB  # by which the limit may be exceeded
 MEAN = 64 * KIB
-RANDOM = 300  # files
-RATIO = 0.32  # of texts, as they are stored: about
+RANDOM = 300  # number of files
+RATIO = 0.32  # stored size of texts divided by their size, approximately
 DIRECTORY = 500
 
 
@@ -35,7 +35,7 @@ def measure(what, place, kind, options):
         count, ratio = 0, RATIO
 
         def phase(name, work):
-            """One of them by a daemon that has read nothing yet."""
+            """Runs a phase with a daemon that has read nothing yet."""
             nonlocal ratio
             drop_caches()
             s.requests()
@@ -97,7 +97,7 @@ def _path(m, number):
 
 
 def _fill(m, texts, size):
-    """Writes files of so many bytes; returns how many, and their bytes."""
+    """Writes files of `size` bytes in total. Returns their number and their bytes."""
     count = written = 0
     while written < size:
         if count % DIRECTORY == 0:

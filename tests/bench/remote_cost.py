@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What writing costs with replication beside the same without, in turns."""
+"""The cost of writing with replication, compared with the same without it, in turns."""
 import os
 import statistics
 import time
@@ -13,7 +13,7 @@ from remote_service import (
 )  # fmt: skip
 
 AIM = 1.1
-EVERY = 500  # a tenth of the default: each workload is to meet several rounds
+EVERY = 500  # a tenth of the default, so that each workload includes several rounds
 ALONE, WITH, SYNC = "alone", "replicated", "replicate_every=fsync"
 
 
@@ -66,7 +66,7 @@ def _settled(name, m):
 
 
 def _take(s, mounts, name, work):
-    """One workload in one mount, everything else being at rest; and until it is at rest again."""
+    """Runs a workload in one mount while the others are at rest. Waits until it is, too."""
     for each, m in mounts.items():
         wait_until(lambda: _settled(each, m), f"the store {each} rests")
     os.sync()

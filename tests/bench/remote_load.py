@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files as agents leave them, and an agent that goes on leaving them."""
+"""Files such as agents leave, and an agent that keeps leaving them."""
 import json
 import os
 import random
@@ -9,11 +9,11 @@ from corpus import soup
 from measure import KIB, MIB, Failure, Progress
 
 FOLDERS = ("cache/shell", "cache/web", "cache/search", "tasks/fix", "tasks/read", "persistent")
-DIRECTORY = 500  # files in one
+DIRECTORY = 500  # files per directory
 
 
 class Texts:
-    """Texts of many sizes, a few of them large; the same number has always the same text."""
+    """Texts of many sizes, a few of them large. The same number always gives the same text."""
 
     def __init__(self, mean, pool=64 * MIB):
         self._pool = soup(pool, 2)
@@ -32,7 +32,7 @@ def path_of(number):
 
 
 def fill(m, files, size):
-    """So many files, that have `size` bytes together; returns how many these became."""
+    """Writes this many files with `size` bytes in total. Returns the actual total."""
     texts, written = Texts(size // files), 0
     with Progress("writing", files, "files") as progress:
         for i in range(files):
@@ -48,20 +48,20 @@ def fill(m, files, size):
 
 
 def in_one_folder(name, number):
-    """Where an agent of that name puts a result."""
+    """Returns where an agent of this name stores a result."""
     return f"cache/shell/{name}/{number:07d}.txt"
 
 
 def in_small_folders(name, number):
-    """The same for one that works for hours: a listing takes always the same."""
+    """The same for long runs: directories stay small, so listing them takes a constant time."""
     return f"cache/shell/{name}/{number // DIRECTORY:05d}/{number:07d}.txt"
 
 
 class Agent:
     """
-    A process that stores results, one of `size` bytes on average each `pause` seconds, until it is
-    stopped or the mount fails. Each tenth is synced, and some of the older ones are removed. What
-    was acknowledged is noted in a file elsewhere: when, how long it took, name, kind.
+    A process that stores a result of `size` bytes on average each `pause` seconds, until it is
+    stopped or the mount fails. Each tenth one is synced, and some of the older ones are removed. It
+    notes what was acknowledged in a file elsewhere: when, how long it took, name, kind.
     """
 
     def __init__(self, m, log, name, pause, size=4 * KIB, place=in_one_folder):
@@ -110,7 +110,7 @@ class Agent:
                 time.sleep(max(following - time.monotonic(), 0))
 
     def stop(self):
-        """Ends it; returns what it noted."""
+        """Ends the agent. Returns what it noted."""
         try:
             os.kill(self.pid, 15)
         finally:
@@ -122,12 +122,12 @@ class Agent:
             try:
                 noted.append(json.loads(line))
             except ValueError:
-                break  # it was ended while it wrote that
+                break  # it was ended in the middle of this line
         if not noted:
             raise Failure("nothing was written")
         return noted
 
 
 def removed(number, made):
-    """Whether that file of an agent is gone after `made` were made."""
+    """Returns True if this file of an agent is gone once `made` files have been made."""
     return number % 20 == 4 and number + 15 < made

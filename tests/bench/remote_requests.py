@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How many requests replication makes in an hour: of an agent that works, and of one that does not."""
+"""The requests that replication makes in an hour, for a working agent and for an idle one."""
 import time
 
 from measure import heading, met, note, table
@@ -8,8 +8,8 @@ from remote_service import (
     add_remote, is_complete, kinds, kinds_text, push, service, state, wait_until, writes,
 )  # fmt: skip
 
-AIM = 840  # writes in an hour
-PAUSE = 0.5  # seconds between two results of an agent that works
+AIM = 840  # writes per hour
+PAUSE = 0.5  # seconds between two results of a working agent
 
 
 def add_arguments(parser):
@@ -29,7 +29,7 @@ def measure(what, place, kind, options):
         agent.stop()
         push(m)
         wait_until(lambda: is_complete(m), "the store rests")
-        # The last of its timers, and what one more round has to say.
+        # Until the last timer has fired and one more round has passed.
         time.sleep(options.rest + options.every / 1000)
         result = _idle(m, s, minutes) if what == "idle" else _busy(place, m, s, minutes)
         m.unmount()

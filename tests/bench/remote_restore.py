@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A host is lost under load: how soon its store answers elsewhere, and what is lost."""
+"""A host is lost under load: how soon its store answers elsewhere, and what is missing."""
 import datetime
 import functools
 import os
@@ -18,7 +18,7 @@ from remote_service import (
 )  # fmt: skip
 
 AIM = 5.0
-QUIET = ("gc_interval=86400000", "scrub=never")  # nothing goes, and a rest is one
+QUIET = ("gc_interval=86400000", "scrub=never")  # nothing expires, and nothing runs at rest
 LOAD_SECONDS = 12
 
 
@@ -64,7 +64,7 @@ def _make(place, options):
 
 
 def _round(place, s, store, options):
-    """Uses a host for a while, loses it, and brings its store back as the next one."""
+    """Uses a host for a while, loses it, and restores its store as the next one."""
     number = int(store.rpartition("-")[2])
     s.requests()
     m = place.daemon(store, options=(*QUIET, f"replicate_every={options.every}"))
@@ -73,7 +73,7 @@ def _round(place, s, store, options):
     sending = {"seconds": time.perf_counter() - begin, "requests": kinds(s.requests() or [])}
     note(f"sent in {time_text(sending['seconds'])}; the host is used")
     agent = Agent(m, place.path("agent.log"), f"host-{number}", 0.1)
-    # Not at the same moment between two objects of the log.
+    # Each time at another moment between two objects of the log.
     time.sleep(LOAD_SECONDS + number * options.every / 3000)
     said = state(m)
     m.process.kill()
@@ -89,7 +89,7 @@ def _round(place, s, store, options):
 
 
 def _restore(place, s, number, written, killed, said, options):
-    """How long each step takes, from nothing on this host to answers; and what is lost."""
+    """Measures each step from an empty host to answers, and what is missing."""
     store, times = place.path(f"host-{number + 1}"), {}
     texts = _texts(options)
     drop_caches()
@@ -127,7 +127,7 @@ def _restore(place, s, number, written, killed, said, options):
 
 
 def _check(m, texts, number):
-    """Reads a file of those that were made first; returns how long that took."""
+    """Reads one of the first files. Returns the time it took."""
     begin = time.perf_counter()
     with open(m(path_of(number)), "rb") as f:
         found = f.read()
@@ -147,7 +147,7 @@ def _texts(options):
 
 
 def _lost(m, folder, number, written, killed, said):
-    """What was acknowledged and is not there: it must be all that came after some moment."""
+    """Returns what was acknowledged but is missing, which must be everything after some moment."""
     texts, made = Texts(4 * KIB, 4 * MIB), len(written)
     complete = datetime.datetime.fromisoformat(said["complete_until"]).timestamp()
     missing = []
@@ -156,7 +156,7 @@ def _lost(m, folder, number, written, killed, said):
         if removed(n, made):
             continue
         found = open(path, "rb").read() if os.path.exists(path) else b""
-        # The moment may lie within a file.
+        # That moment may lie within a file.
         if not texts.text(n).startswith(found):
             raise Failure(f"{path} is not what was written")
         if found and missing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Object storage for the benchmark of replication, in processes of its own, and stores in it."""
+"""Object storage for the benchmark of replication, in separate processes, and stores in it."""
 import collections
 import contextlib
 import json
@@ -23,13 +23,13 @@ URL = "s3://test/"
 
 
 def _give_way(pid):
-    """A service stands for other machines: what it does here waits for whatever is measured."""
+    """The service stands for other machines, so here it yields to whatever is measured."""
     for thread in os.listdir(f"/proc/{pid}/task"):
         os.setpriority(os.PRIO_PROCESS, int(thread), 19)
 
 
 class S3:
-    """The S3 of the tests. Its log tells of each request."""
+    """The S3 of the tests. Its log has every request."""
 
     name = "the S3 of the tests"
 
@@ -60,7 +60,7 @@ class S3:
         _give_way(self._process.pid)
 
     def down(self):
-        """Refuses connections; objects are kept."""
+        """Refuses connections. Objects are kept."""
         self._stop(signal.SIGTERM)
 
     def environment(self):
@@ -70,7 +70,7 @@ class S3:
         return [self._process.pid]
 
     def requests(self):
-        """Those that ended since this was asked last."""
+        """Returns the requests that ended since the last call."""
         with open(self._log_path) as f:
             f.seek(self._read)
             lines = f.readlines()
@@ -86,7 +86,7 @@ class S3:
 
 
 class Ceph:
-    """Ceph's gateway, of packages that tools/remote downloads. It tells of no request."""
+    """Ceph's gateway, from packages that tools/remote downloads. It does not report requests."""
 
     name = "Ceph's gateway"
 
@@ -118,7 +118,7 @@ class Ceph:
 
 @contextlib.contextmanager
 def service(place, kind, size=GIB):
-    """Object storage, for `size` bytes where it has to know, and for the daemons started meanwhile."""
+    """Runs object storage for about `size` bytes and for the daemons started during the block."""
     with kind(place, size) as s:
         before = {name: os.environ.get(name) for name in s.environment()}
         os.environ.update(s.environment())
@@ -136,7 +136,7 @@ def service(place, kind, size=GIB):
 
 
 def kind_of(request):
-    """What a request is for: "PUT log", "GET pack"."""
+    """Returns what a request is for: "PUT log", "GET pack"."""
     parts = (request["key"] or "").split("/")[1:]
     what = {"wal": "log", "pack": "pack", "ckpt": "checkpoint"}.get(parts[0] if parts else "", "")
     if parts and parts[-1].startswith("part-"):
@@ -145,7 +145,7 @@ def kind_of(request):
 
 
 def kinds(requests):
-    """How many there were of each kind."""
+    """Counts requests by kind."""
     return dict(sorted(collections.Counter(map(kind_of, requests)).items()))
 
 
@@ -165,7 +165,7 @@ def add_remote(store, name):
 
 
 def state(m):
-    """What replication says of itself."""
+    """Returns what replication reports about itself."""
     return json.loads(os.getxattr(m.mnt, "user.offload.remote"))
 
 
@@ -176,7 +176,7 @@ def push(m):
 def wait_until(condition, what, bound=600):
     deadline = time.monotonic() + bound
     while True:
-        # The report on a store stays as it is for a while, and while somebody looks at it.
+        # The report on a store is kept for a moment, and for as long as it is being looked up.
         time.sleep(1.2)
         if condition():
             return
@@ -190,13 +190,13 @@ def is_sealed(m):
 
 
 def is_complete(m):
-    """Whether the remote has all, sealed content included; the daemon has nothing left to do."""
+    """Returns True if the remote has everything, sealed content too, and the daemon is done."""
     now = state(m)
     return is_sealed(m) and now["state"] == "current" and not now["pending_bytes"]
 
 
 def cpu_of(pid, name=None):
-    """Seconds of processor time of a process, or of its threads of a name."""
+    """Returns the seconds of processor time of a process, or of its threads with a name."""
     total = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/stat") as f:

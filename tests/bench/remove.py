@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a store from which everything was removed is as small as one that never held a thing."""
+"""Whether a store from which everything was removed is as small as one that was never used."""
 import os
 import random
 
@@ -58,7 +58,7 @@ def measure(options):
 
 
 def _fill(m, size):
-    """Half of it small text files, the rest large ones, some of which do not compress."""
+    """Half of it is small text files, the rest large files, some of them incompressible."""
     rng = random.Random(7)
     small = SmallFiles(soup(4 * MIB, 8))
     for top in ("cache", "persistent"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A store of millions of files: making it, opening it, and what is done to all of it, or a part."""
+"""A store of millions of files: creating it, opening it, and working on all or part of it."""
 import contextlib
 import mmap
 import os
@@ -19,11 +19,11 @@ from measure import (
     memory, table, time_text,
 )  # fmt: skip
 
-DIRECTORY = 1000  # files in one
-SMALL = 10_000  # files in the store that the large one is compared with
+DIRECTORY = 1000  # files per directory
+SMALL = 10_000  # files in the store for comparison
 ROUNDS = 5
 WIDE = 100_000  # files in a single directory
-DIRECT = 128  # bytes that files of --direct have at least, and a quarter of what they have at most
+DIRECT = 128  # minimum size of --direct files in bytes, and a quarter of their maximum
 FILL = os.path.abspath(os.environ.get("OFFLOADFS_FILL") or SOURCE_ROOT / "build" / "fill")
 SELDOM = "gc_interval=86400000"
 QUERIES = ("result 77 of", "nothing has these words in it", "category:category-00001")
@@ -100,11 +100,11 @@ def _category(number):
     return f"category-{number:05d}"
 
 
-# --- Making ---------------------------------------------------------------------------------------
+# --- Creating -------------------------------------------------------------------------------------
 
 
 def _make(place, store, count, options, pool):
-    """Makes a store that is not there yet; returns what was measured meanwhile, None if it was."""
+    """Makes a store. Returns what was measured, or None if the store existed."""
     done = store + ".done"
     if os.path.exists(done):
         note(f"using {store} again")
@@ -166,7 +166,7 @@ def _make_direct(place, store, count, pool):
 
 
 def _journal(directory):
-    """Bytes on disk; cheaper than usage(), as it is asked for often."""
+    """Returns bytes on disk. Cheaper than usage(), as it is called often."""
     total = 0
     for entry in os.scandir(directory):
         with contextlib.suppress(FileNotFoundError):
@@ -175,7 +175,7 @@ def _journal(directory):
 
 
 def _writer(m, pool, count, index, jobs, counters):
-    """A child that writes every `jobs`-th directory; returns its pid."""
+    """Forks a child that writes every `jobs`-th directory. Returns its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -216,16 +216,16 @@ def _wait(children, counters, jobs, count):
 
 
 def _opening(place, store, options):
-    """From the start of a daemon to the first answer about a file; what an idle daemon takes."""
+    """Measures from the start of a daemon to its first answer about a file, and an idle daemon."""
     known = f"cache/{_category(0)}/{7:07d}.txt"
     seconds = []
     for _ in range(3):
         drop_caches(store)
         with place.daemon(store, known) as m:
             seconds.append(m.opened)
-    # Reading frames back takes 2% of a processor where they have 2,000 files each, for an hour.
+    # Reading frames back takes 2% of a processor for an hour if they have 2,000 files each.
     with place.daemon(store, options=("scrub=never",)) as m:
-        # The first look for what has expired begins after five seconds.
+        # The first look for expired files begins after five seconds.
         time.sleep(6)
         m.rest(options.rest)
         idle, high = m.memory(), m.memory("VmHWM")
@@ -271,7 +271,7 @@ def _walking(place, store, files):
 
 
 def _inventory(place, store):
-    """`offload list`, with a daemon that has read nothing yet: a few files, and all of them."""
+    """`offload list` of a few and of all files, with a daemon that has read nothing yet."""
     rows, result = [], {}
     for words in ("-n 20", "-n 20 --sort size", "--sort used", "--json --sort size"):
         drop_caches(store)
@@ -279,7 +279,7 @@ def _inventory(place, store):
             cpu = m.cpu()
             command = [OFFLOAD, "list", "--dir", m.mnt, *words.split()]
             tool = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-            # What it used itself: wait4() tells the memory of this program, too.
+            # Only the tool's own memory: that of wait4() includes this program's.
             with Watch(rss=lambda: memory(tool.pid)) as running:
                 _, status, usage = os.wait4(tool.pid, 0)
             if status:
@@ -302,7 +302,7 @@ def _inventory(place, store):
 
 
 def _searching(place, store):
-    """What is in the working tier is read by each search, for as long as search_time allows."""
+    """Each search reads the working tier for as long as search_time allows."""
     rows, result = [], {}
     with place.daemon(store, options=(SELDOM,)) as m:
         for query in QUERIES:
@@ -334,7 +334,7 @@ def _collecting(place, store):
 
 
 def _wide(place, files, options):
-    """So many files in one directory, beside the same in directories of a thousand."""
+    """Compares many files in one directory with the same in directories of a thousand."""
     small, rows, result = SmallFiles(soup(4 * MIB, 5)), [], {}
     for name, each in (("one directory", files), (f"{DIRECTORY} in each", DIRECTORY)):
         times = {}
@@ -365,7 +365,7 @@ def _wide(place, files, options):
 
 
 def _listing(place, large, small, files, few):
-    """`ls -l` of a category, each time another one and a daemon that has read nothing yet."""
+    """`ls -l` of a different category each time, with a daemon that has read nothing yet."""
     times = {large: [], small: []}
     for number in range(1, ROUNDS + 1):
         for store, count in ((large, files), (small, few)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What search/<query> costs over tool results, archived or in the working tier."""
+"""The cost of search/<query> over tool results in the archive or the working tier."""
 import os
 import statistics
 import time
@@ -11,7 +11,7 @@ RUNS = 5
 AIM, AIM_WORKING = 0.05, 0.3
 JOINED = 20
 
-# Words of every kind of result: some in nearly all of them, some in few, some in none.
+# Words that occur in nearly all results, in few, or in none.
 QUERIES = (
     "error",
     "the",
@@ -106,7 +106,7 @@ def measure(options):
 
 
 def _joined(corpus, out):
-    """The corpus in larger files."""
+    """Joins the files of the corpus to larger ones."""
     paths = sorted(os.path.join(d, name) for d, _, names in os.walk(corpus) for name in names)
     os.mkdir(out)
     for i in range(0, len(paths), JOINED):
@@ -118,10 +118,10 @@ def _joined(corpus, out):
 
 
 def ask(m, query):
-    """The number of hits, the seconds of each run, and how many answers were cut."""
+    """Returns the number of hits, the seconds of each run, and how many answers were cut."""
     times, hits, cut = [], 0, 0
     for i in range(RUNS):
-        # Blanks make it another name, for which no answer is kept.
+        # Each run adds a blank: for another name no answer is kept.
         path = m("search", query.replace("/", "%2F") + " " * i)
         begin = time.perf_counter()
         with open(path, "rb") as f:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many clients of `offload serve` at once: errors, times, memory, and what a crash of all loses."""
+"""Many clients of `offload serve`: errors, times, memory, and what a crash of everything loses."""
 import contextlib
 import hashlib
 import http.client
@@ -22,7 +22,7 @@ import harness  # noqa: E402
 import serve  # noqa: E402
 
 MEMORY_AIM = 100 * MIB
-PROCESSES = 4  # that the clients are spread over
+PROCESSES = 4  # processes that the clients are divided among
 WORDS = "context memory tool result error parse frame index token agent search store page".split()
 JSON = {"Content-Type": "application/json"}
 

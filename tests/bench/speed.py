@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How quick offloadfs is beside the plain filesystem and beside other filesystems over FUSE."""
+"""The speed of offloadfs compared with the plain filesystem and other filesystems over FUSE."""
 import argparse
 import contextlib
 import os
@@ -20,7 +20,7 @@ from speed_workloads import Fixtures, Scale, WORKLOAD, work, workloads
 TRANSPORTS = {"io_uring": (URING, "io_uring"), "classic": (CLASSIC, "no_io_uring")}
 STORAGE = "storage"
 BOTH = (URING, CLASSIC)
-# By figure: on which systems, at most how many times the plain filesystem.
+# Figure, systems, and the largest multiple of the plain filesystem's time.
 AIMS = (
     ("rg, warm", BOTH, 1.15),
     ("grep, warm", BOTH, 1.15),
@@ -38,11 +38,11 @@ AIMS = (
     ("rm", (URING,), 2.0),
 )
 AIM_SLICE = 0.010  # seconds, wherever the lines are
-AIM_SLICE_TIMES = 50  # as quick as sed
-# As quick at one position as at another. At the first, sed has next to nothing to read either.
+AIM_SLICE_TIMES = 50  # times as fast as sed
+# The slowest position compared with the fastest. At the first, sed reads next to nothing, either.
 AIM_SLICE_SPREAD = 2
-SLOW_CREATION = 30e-6  # seconds a file
-REST = 1.0  # seconds, after writing; with --quick REST_QUICK
+SLOW_CREATION = 30e-6  # seconds per file
+REST = 1.0  # seconds after writing; REST_QUICK with --quick
 REST_QUICK = 0.25
 QUICK = (harness.SEAL_SOON,)
 
@@ -108,8 +108,8 @@ def measure(options):
 
 class Speed:
     """
-    One run of the benchmark; `result` is what becomes JSON. The systems take turns within each run,
-    every other time from the last to the first: none always follows the same one.
+    One run of the benchmark. `result` is written as JSON. The systems take turns within each run,
+    in reverse order every other time, so that none always follows the same one.
     """
 
     def __init__(self, place, options):
@@ -120,7 +120,7 @@ class Speed:
         self._fixtures = Fixtures(self._scale)
         self._only = set(options.only or ())
         if "rm" in self._only:
-            self._only.add("cp")  # of which it removes the copies
+            self._only.add("cp")  # makes the copies that it removes
         self._cold = peers.can_drop_caches()
         self._workloads = list(self._chosen())
         self._filesystem = Filesystem(place.dir)
@@ -154,7 +154,7 @@ class Speed:
         self._clean_up()
         return self.result
 
-    # ---- What takes part
+    # ---- Participants
 
     def _chosen(self):
         for workload in workloads(self._scale, self._fixtures):
@@ -184,7 +184,7 @@ class Speed:
             yield peers.PEERS[name](self._place, name)
 
     def _look_around(self):
-        """Says what makes these figures others than those of a machine at rest."""
+        """Reports conditions that make these figures differ from those of a machine at rest."""
         free = shutil.disk_usage(self._place.dir).free
         if free < self._scale.room and not self._only:
             raise Failure(
@@ -249,14 +249,14 @@ class Speed:
         return result
 
     def _clean_up(self):
-        """All of it side by side: the disk may keep each removal waiting."""
+        """Removes everything in parallel, since the disk may delay each removal."""
         note("removing all that was made")
         paths = [os.path.join(s.disk, name) for s in self._systems for name in os.listdir(s.disk)]
         for removal in [subprocess.Popen(["rm", "-rf", path]) for path in paths]:
             removal.wait()
 
     def _figure(self, workload, figure):
-        """Seconds by system."""
+        """Returns the seconds by system."""
         new = {"title": workload.figures[figure], "seconds": {}}
         return self.result["figures"].setdefault(figure, new)["seconds"]
 
@@ -284,7 +284,7 @@ class Speed:
         self._print_aims()
 
     def _spread(self, figure, name):
-        """The least and the greatest ratio of one run."""
+        """Returns the smallest and the largest ratio of a single run."""
         ratios = self._ratios(figure, name, self._plain.name)
         return [min(ratios), max(ratios)]
 
@@ -292,7 +292,7 @@ class Speed:
         return [a / b for a, b in zip(figure["seconds"][name], figure["seconds"][other])]
 
     def _beside_other(self, figure):
-        """The ratios to the other build, by transport."""
+        """Yields the sorted ratios to the other build, by transport."""
         for name, other in peers.OTHERS.items():
             if name in figure["median"] and other in figure["median"]:
                 yield name, sorted(self._ratios(figure, name, other))
@@ -406,7 +406,7 @@ class Speed:
 
 
 class Filesystem:
-    """The one that a directory is on: its type, mount options, and whether ext4 has a journal."""
+    """The filesystem of a directory: type, mount options, and whether ext4 has a journal."""
 
     def __init__(self, directory):
         command = ["findmnt", "-n", "-o", "FSTYPE,OPTIONS,SOURCE", "-T", directory]
@@ -419,7 +419,7 @@ class Filesystem:
             self.journal = any(name.startswith(device) for name in journals)
 
     def peculiarities(self):
-        """What makes it quicker or slower than it mostly is."""
+        """Yields what makes it faster or slower than usual."""
         if self.journal is False:
             yield "has no journal: it creates and syncs more quickly than it would with one"
             if "discard" in self.options.split(","):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the speed benchmark does in each system, and the files that this needs.
+"""What the speed benchmark does in each system, and the files it needs.
 
-Whoever removes many files slows the plain filesystem down for minutes (docs/BENCHMARKS.md, speed):
-hence each creation goes into a new directory, nothing is removed but what a workload says, and the
-one that removes many, `rm`, is the last of all.
+Removing many files makes the plain filesystem slow for minutes (docs/BENCHMARKS.md, speed). So each
+workload creates files in a new directory, nothing is removed except by a workload, and the one that
+removes many, `rm`, comes last.
 """
 import os
 import subprocess
@@ -17,12 +17,12 @@ WORKLOAD = os.path.abspath(
 )
 NEEDLE = "needle-in-hay"  # in one of each thousand files of workload.c
 SLICE = 100
-# The plain C locale, in which these programs themselves take least.
+# The C locale, in which these programs are fastest.
 _ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
 
 
 class Scale:
-    """How much of everything."""
+    """The amounts of everything."""
 
     def __init__(self, quick):
         self.small, self.medium, self.tree, self.many = (
@@ -41,7 +41,7 @@ class Scale:
 
 
 def work(*arguments):
-    """What workload.c prints."""
+    """Returns what workload.c prints."""
     done = subprocess.run(
         [WORKLOAD, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
@@ -52,8 +52,8 @@ def work(*arguments):
 
 def timed(command, lines=None):
     """
-    Seconds from the start of a program to its end. Its output goes to a file in memory: grep stops
-    at the first match where it is /dev/null. With `lines` it must be so many.
+    Returns the seconds from the start of a program to its end. Its output goes to a file in memory,
+    since grep stops at the first match if it is /dev/null. It must have `lines` lines, if given.
     """
     output = os.memfd_create("output")
     try:
@@ -68,15 +68,15 @@ def timed(command, lines=None):
 
 
 def load(program):
-    """Has a program, and the shell, in memory: the caches that were dropped held them as well."""
+    """Loads a program and the shell into memory, since dropping the caches dropped them as well."""
     run("sh", "-c", 'exec "$1" --version', "sh", program)
 
 
-# --- What has to be there -------------------------------------------------------------------------
+# --- Required files -------------------------------------------------------------------------------
 
 
 class Fixtures:
-    """Files made once in each system, and at rest when they are read."""
+    """Files that are made once in each system and are at rest when they are read."""
 
     def __init__(self, scale):
         self._make = {
@@ -103,8 +103,8 @@ class Fixtures:
 
 class Workload:
     """
-    `figures` are the names of what it measures, with their titles. `measure` finds the system
-    started, and whatever it leaves to be done in the background is waited for afterwards.
+    `figures` maps the names of what it measures to their titles. `measure` finds the system
+    started. Work that it leaves in the background is waited for afterwards.
     """
 
     needs = ()
@@ -116,7 +116,7 @@ class Workload:
         self.name, self.figures = name, figures
 
     def measure(self, system, run_number, cold):
-        """Seconds by figure; `cold` tells whether caches can be dropped."""
+        """Returns the seconds by figure. `cold`: the caches can be dropped."""
         raise NotImplementedError
 
 
@@ -150,8 +150,8 @@ class Write(Workload):
 
 class Reading(Workload):
     """
-    Reads something as it is: cold, once again, and warm. The second time is neither: a filesystem
-    may have the kernel keep what it reads from then on.
+    Reads something cold, again, and warm. The second time is neither cold nor warm: a filesystem
+    may only then let the kernel keep what it reads.
     """
 
     def __init__(self, name, title, needs):
@@ -186,7 +186,7 @@ class Read(Reading):
 
 
 class Tool(Reading):
-    """A program over a tree; `command` is its command line, to which the tree is added."""
+    """A program over a tree. `command` is its command line, to which the tree is added."""
 
     def __init__(self, name, title, needs, *command):
         super().__init__(name, title, needs)
@@ -236,7 +236,7 @@ class Copy(Workload):
 
 
 class Remove(Workload):
-    """Of the copies that Copy made."""
+    """Removes the copies that Copy made."""
 
     writes = True
 
@@ -251,17 +251,17 @@ class Remove(Workload):
 
 
 def _walk(*arguments):
-    """So that a daemon that was started just now is not measured with what it has to find first."""
+    """Walks first, so that finding the files is not part of the measurement of a new daemon."""
     run("find", *arguments)
     time.sleep(0.2)
 
 
 def workloads(scale, fixtures):
-    """All of them, in the order in which they are to be done."""
+    """Returns all workloads, in the order in which they must run."""
     s, tree = scale, f"{scale.tree:,} files"
     synced = "create + fsync"
     find_all = 'exec find "$1" -size +1G'
-    # One process that only reads: what it writes is not copied.
+    # One process that only reads: its output is not copied.
     cat_all = 'cd "$1" && exec cat */* >/dev/null'
     return [
         Create("create-4k", f"create {s.small:,} x 4 KB", s.small, 4096, 1),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How much room tool results take: one blob each, one stream, other programs, and offloadfs."""
+"""The space that tool results take: as blobs, as a stream, in other programs, in offloadfs."""
 import itertools
 import os
 import shutil
@@ -12,8 +12,8 @@ from corpus import Corpus, add_variations, copy_directory, real_results
 from measure import Failure, Place, heading, met, note, run, size_text, store_usage, table, usage
 
 AIM_WORKING = 2.2  # times denser than a blob for each result
-AIM_IDLE = 6  # times smaller than the results, the content alone
-AIM_ARCHIVED = 2.5  # of the size of the densest stream
+AIM_IDLE = 6  # times smaller than the results, content only
+AIM_ARCHIVED = 2.5  # times the size of the densest stream
 IDLE_HOURS = 3
 SELDOM = "gc_interval=86400000"  # nothing expires meanwhile
 
@@ -98,7 +98,7 @@ def _zstd(place, corpus, sizes):
     sizes[BLOBS] = sum(blobs.values())
     prefix = out + corpus.root
     if f"{prefix}{corpus.unique[0][len(corpus.root):]}.zst" not in blobs:
-        prefix = out  # where zstd leaves out the folders that were named
+        prefix = out  # zstd leaves out the folders that were named
     sizes[UNIQUE] = sum(blobs[f"{prefix}{p[len(corpus.root):]}.zst"] for p in corpus.unique)
     shutil.rmtree(out)
     tar = subprocess.Popen(
@@ -133,7 +133,7 @@ def _borg(place, corpus, sizes):
 
 
 def _offloadfs(place, corpus, rest):
-    """The store with all in cache/, unused for a while, then in archive/, and an empty one."""
+    """Measures everything in cache/, unused for a while, in archive/, and an empty store."""
     empty = place.empty_store(mounted=False)
     stores = {}
     with place.daemon(options=(SELDOM,)) as m:
@@ -158,7 +158,7 @@ def _offloadfs(place, corpus, rest):
 
 
 def _tables(place, store):
-    """Bytes of the pages of each table of the index, with its indices; {} where SQLite cannot say."""
+    """Returns the bytes of each table with its indexes, or {} if SQLite cannot tell."""
     copy = shutil.copy(os.path.join(store, "index.db"), place.path("index-copy.db"))
     sql = (
         "SELECT s.tbl_name, sum(d.pgsize) FROM dbstat d JOIN sqlite_schema s ON s.name = d.name"
@@ -174,7 +174,7 @@ def _tables(place, store):
 
 
 def _make_denser(m, clock, rest):
-    """Lets hours pass, and a minute at a time from then on, until the packs stay as they are."""
+    """Lets hours pass, and then single minutes until the packs no longer change."""
     note("waiting for idle content to be made dense")
     collect._set_clock(clock, IDLE_HOURS * 60)
     os.environ["OFFLOADFS_CLOCK"] = clock
@@ -233,7 +233,7 @@ def _print_stores(corpus, stores):
 
 
 def _print_aims(corpus, sizes, stores, empty):
-    """Which aims are met; those that cannot be judged are left out."""
+    """Prints which aims are met, except those that cannot be judged."""
     aims = {}
     print()
     if BLOBS in sizes:

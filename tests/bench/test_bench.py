@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""That the benchmarks run to their ends and say what they measured; no figure is judged."""
+"""The benchmarks run to their ends and report what they measured. No figure is judged."""
 import json
 import os
 import pathlib
@@ -21,7 +21,7 @@ BENCH = pathlib.Path(__file__).with_name("bench.py")
 
 
 def bench(case, *arguments):
-    """Runs one benchmark, resting shortly; returns the figures of its own."""
+    """Runs a benchmark with short rests. Returns its figures."""
     figures = case.path("figures.json")
     command = [sys.executable, BENCH, *arguments, "--rest", "0.5", "--json", figures]
     done = subprocess.run([str(c) for c in command], capture_output=True, check=False)
@@ -37,7 +37,7 @@ def serve_loses_nothing(case):
 
 
 def draw(figures, picture):
-    """Has `plot` draw a file of figures; returns the picture's elements by their names."""
+    """Draws a file of figures with `plot`. Returns the elements of the picture by name."""
     command = [sys.executable, BENCH, "plot", figures, "-o", picture]
     done = subprocess.run([str(c) for c in command], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
@@ -52,7 +52,7 @@ def bars(elements):
 
 
 def corpus(case):
-    """Three files of two contents."""
+    """Makes three files with two different contents."""
     folder = pathlib.Path(case.path("corpus", "shell"))
     folder.mkdir(parents=True)
     for name, text in (("a", "one\n"), ("b", "two\n"), ("c", "one\n")):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `tools/bench tokens` asks of src/base/tokens.h: the documents on standard input, each one
- * its length in decimal, a newline and so many bytes, are counted or only timed.
+ * Calls src/base/tokens.h for `tools/bench tokens`. Counts or only times the documents on standard
+ * input, each given as its length in decimal, a newline and that many bytes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static void read_all(struct ofs_buf *b)
 		die("cannot read standard input");
 }
 
-/* The document that begins at `*at`, which is moved behind it; false where there is none. */
+/* Finds the document at `*at` and moves `*at` past it. Returns false at the end. */
 static bool next(const struct ofs_buf *b, size_t *at, const uint8_t **ret_data, size_t *ret_len)
 {
 	const uint8_t *line = b->data + *at;
@@ -81,7 +81,7 @@ static double now(void)
 
 static void time_rounds(const struct ofs_buf *b, long rounds)
 {
-	volatile uint64_t sum = 0; /* so that counting is not left out */
+	volatile uint64_t sum = 0; /* keeps the counting from being optimised away */
 	double best = 0;
 	size_t bytes = 0;
 

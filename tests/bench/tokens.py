@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How near the estimate of tokens comes to a real tokenizer, and how quick it is."""
+"""How close the estimate of tokens is to a real tokenizer, and its speed."""
 import base64
 import hashlib
 import json
@@ -17,10 +17,10 @@ from measure import MIB, Failure, Place, heading, met, note, table
 TOKENS = os.environ.get("OFFLOADFS_TOKENS") or str(SOURCE_ROOT / "build" / "tokens")
 ROUNDS = 5
 CHARACTERS = 24000  # of a document, at most
-LARGE = 200  # tokens; a document below is too small for an error of its own
+LARGE = 200  # tokens; smaller documents are not judged by themselves
 AIM_SPEED = 200  # MB/s
 AIM_CLASS, AIM_MEDIAN, AIM_P95 = 3, 4, 10  # percent
-JUDGED = ("code", "JSON", "prose")  # by document as well
+JUDGED = ("code", "JSON", "prose")  # also judged by document
 LANGUAGES = {
     "CJK": ("zh_CN", "zh_TW", "ja", "ko"),
     "other scripts": ("ru", "uk", "el", "ar", "fa", "he", "hi", "bn", "ta", "th", "ka"),
@@ -78,12 +78,12 @@ def measure(options):
 
 
 def _held_out(document):
-    """Whether a document is of the half that the costs were not fitted to, where it was there."""
+    """Returns True if a document is in the half that the costs were not fitted to."""
     return int(hashlib.sha256(document.encode(errors="replace")).hexdigest()[1], 16) % 2 == 1
 
 
 def _documents(folder):
-    """Different texts by class."""
+    """Returns distinct texts by class."""
     classes = {
         "code": _sources(".c", ".h", ".py", ".build", ""),
         "prose": _sources(".md", ".1", ".8"),
@@ -99,7 +99,7 @@ def _documents(folder):
 
 
 def _parts(texts, name):
-    """What a source has is cut at its limit; of a log or a dump all parts are taken."""
+    """Returns the start of each text, but up to eight parts of a log or dump, without repeats."""
     whole = name in ("logs", "dumps")
     parts = []
     for text in texts:
@@ -110,7 +110,7 @@ def _parts(texts, name):
 
 
 def _sources(*suffixes):
-    """Texts of this repository."""
+    """Returns texts of this repository."""
     listed = _output("git ls-files").split("\n")
     return [
         (SOURCE_ROOT / name).read_text(errors="replace")
@@ -123,7 +123,7 @@ def _sources(*suffixes):
 
 
 def _traces(classes, folder):
-    """Tool results and messages of agents, where there are traces: generated ones tell nothing."""
+    """Adds tool results and messages of agents if there are traces. Generated ones mean nothing."""
     traces = data_folder()
     if not (traces / "tool-results").exists():
         return
@@ -163,17 +163,17 @@ def _dumps():
 
 
 def _translations(language):
-    """What programs of this machine say in a language; nothing where they are not translated."""
+    """Yields what programs of this machine say in a language, if they are translated."""
     folder = pathlib.Path("/usr/share/locale", language, "LC_MESSAGES")
     for path in sorted(folder.glob("*.mo")):
-        if path.name.startswith("iso_"):  # names of places, in no sentences
+        if path.name.startswith("iso_"):  # names of places without sentences
             continue
         text = "\n".join(_messages(path.read_bytes()))
         yield text[: CHARACTERS // 3]
 
 
 def _messages(data):
-    """The translations in a compiled catalog (`man msgfmt`), without its heading."""
+    """Yields the translations in a compiled catalog (`man msgfmt`), without its header."""
     order = "<" if data[:4] == b"\xde\x12\x04\x95" else ">"
     count, _, table_at = struct.unpack_from(f"{order}3I", data, 8)
     for i in range(1, count):
@@ -197,7 +197,7 @@ def _run(arguments, documents):
 
 
 def estimate(documents):
-    """The tokens of each document, as they are estimated."""
+    """Returns the estimated tokens of each document."""
     return [int(n) for n in _run(["count"], documents)]
 
 
@@ -205,7 +205,7 @@ def _speed(classes):
     heading(f"tokens: how quick, one core, the best of {ROUNDS} rounds")
     rows, figures = [], {}
     for name, documents in [*classes.items(), ("all", sum(classes.values(), []))]:
-        # More of it than fits a processor's caches, as in a large file.
+        # More than fits into a processor's caches, as in a large file.
         size = max(sum(len(d.encode(errors="replace")) for d in documents), 1)
         again = max(1, 16 * MIB // size)
         count, seconds = _run(["time", str(ROUNDS)], documents * again)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long the tools take that an agent waits for, from start to exit, on a mounted tree."""
+"""How long the tools that an agent waits for take from start to exit, on a mounted tree."""
 import json
 import os
 import re
@@ -15,8 +15,8 @@ RUNS = 100
 FILES = 300
 COLD_RUNS = 10
 PAUSE = 0.010  # seconds, in which the processors halt
-AIM = 0.005  # seconds, of each tool
-LINES = 400  # of an output that is stored: 20 KB
+AIM = 0.005  # seconds, for each tool
+LINES = 400  # lines of a stored output: 20 KB
 
 
 def add_arguments(parser):
@@ -49,7 +49,7 @@ def measure(options):
 
 
 def report(times):
-    """Prints and judges them; the first rows are what starting a process takes at least."""
+    """Prints and judges the times. The first rows are the least that starting a process takes."""
     figures, aims = {}, {}
     for state, by_tool in times.items():
         rows = []
@@ -76,14 +76,14 @@ FLOOR = ("true", "cat on the plain filesystem", "cat on the mount")
 
 
 class Tools:
-    """The tools, each as a function of the run's number that gives what to start."""
+    """The tools, each as a function from the run's number to what to start."""
 
     def __init__(self, place, mount):
         self._place, self._mount = place, mount
         self._environment = {**os.environ, "OFFLOAD_DIR": mount.mnt}
         self._count = 0
         self._ref = None
-        # Of its own, so that it can be made cold where only root may drop all caches.
+        # A copy, so that its cache can be dropped even if only root may drop all caches.
         self._offload = place.path("bin", "offload")
         os.makedirs(place.path("bin"))
         shutil.copy(harness.OFFLOAD, self._offload)
@@ -91,7 +91,7 @@ class Tools:
         self._write(self._plain)
 
     def _text(self):
-        """No two are the same."""
+        """Returns a text that is never repeated."""
         self._count += 1
         return "".join(
             f"src/part{i % 17}/file{i}.c:{i * 7}: warning {self._count}: unused\n"
@@ -104,7 +104,7 @@ class Tools:
         return path
 
     def fill(self, files):
-        """Puts so many into the tree."""
+        """Puts this many files into the tree."""
         for _ in range(files):
             out = subprocess.run(
                 [self._offload, "put", "-c", "shell"],
@@ -126,7 +126,7 @@ class Tools:
         })  # fmt: skip
 
     def _starts(self):
-        """By name: the command, and what it reads."""
+        """Returns {name: (command, function that makes its input)}."""
         given = self._place.path("input")
         offload, nothing = self._offload, os.devnull
 
@@ -151,7 +151,7 @@ class Tools:
         }
 
     def times(self, runs, pause, cold=False):
-        """Seconds by tool. All take turns, so that what else goes on hits them alike."""
+        """Returns the seconds by tool. The tools take turns, so disturbances affect all alike."""
         starts = self._starts()
         seconds = {name: [] for name in starts}
         for _ in range(runs):

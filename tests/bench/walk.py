@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a search over the whole mount costs, with its views, beside one over cache/ and over a disk."""
+"""The cost of searching the whole mount with its views, compared with cache/ and with a disk."""
 import os
 
 from corpus import SmallFiles, soup

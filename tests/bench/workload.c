@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What speed and profile do with files themselves, so that no interpreter is measured with it:
- * creates, writes, reads and asks for them, and prints how many seconds that took. What is written
- * is text made before the clock starts; with another SEED it is another one.
+ * What speed and profile do with files, without the cost of an interpreter: creates, writes, reads
+ * and looks up files, and prints the seconds it took. The text to write is made before the clock
+ * starts, and differs for each SEED.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,8 +57,8 @@ static uint64_t random_next(uint64_t *state)
 }
 
 /*
- * Lines of words of a vocabulary of 4096, which compress about as well as tool output does. Text
- * number `i` of a seed is like no other.
+ * Fills with lines of words from a vocabulary of 4096, which compress about as well as tool output.
+ * Each text number `i` of a seed is different.
  */
 static void fill(char *buf, size_t size, uint64_t seed, uint64_t i)
 {
@@ -91,8 +91,8 @@ static void write_all(int fd, const char *buf, size_t size, const char *name)
 }
 
 /*
- * Aligned to a page, as in cat, cp, dd and grep: how fast the kernel copies to and from other
- * addresses differs between processors, by up to three times.
+ * Page-aligned, like the buffers of cat, cp, dd and grep: the speed at which the kernel copies to
+ * and from other addresses differs between processors by up to a factor of three.
  */
 static void *text_alloc(size_t size, const char *name)
 {
@@ -205,7 +205,7 @@ static size_t count_lines(const char *text, size_t size)
 	return lines;
 }
 
-/* Each quarter of a block begins with a line that tells its place in the file. */
+/* Starts each quarter of a block with a line that states its position in the file. */
 static void stamp(char *block, uint64_t off)
 {
 	char line[18];
@@ -229,7 +229,7 @@ static double write_file(const char *name, uint64_t size, uint64_t seed, uint64_
 		fill(text + i * BLOCK, BLOCK, seed, i);
 		stamp(text + i * BLOCK, 0);
 	}
-	/* A stamp takes the place of another: the number of lines in a block stays as it is. */
+	/* A stamp replaces another, so the number of lines in a block stays the same. */
 	for (done = 0; done < size; done += BLOCK)
 		lines += count_lines(text + done / BLOCK % BLOCKS * BLOCK,
 				     size - done < BLOCK ? size - done : BLOCK);
@@ -273,7 +273,7 @@ static double read_file(const char *name)
 	return begin;
 }
 
-/* ---- one question */
+/* ---- one lookup */
 
 static void look_up(const char *name)
 {
@@ -288,7 +288,7 @@ static double ask(const char *name, uint64_t times)
 	double begin;
 	uint64_t i;
 
-	/* The directories on the way are known from then on. */
+	/* The kernel knows the directories of the path from now on. */
 	look_up(name);
 	begin = now();
 	for (i = 0; i < times; i++)

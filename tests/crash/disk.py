@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A small disk of the test's own: an ext4 in a file, from which the power can be taken."""
+"""A small disk for a test: an ext4 in a file that can lose its power."""
 import errno
 import fcntl
 import os
@@ -13,8 +13,8 @@ _NOLOGFLUSH = 2
 
 class Disk:
     """
-    An ext4 of `mib` MiB, mounted at `path`. The kernel gives the loop device back with the last
-    unmount, and the harness unmounts whatever a test leaves.
+    An ext4 of `mib` MiB, mounted at `path`. The last unmount frees the loop device, and the harness
+    unmounts whatever a test leaves.
     """
 
     def __init__(self, case, mib):
@@ -41,7 +41,7 @@ class Disk:
         eventually(lambda: run("umount", self.path, check=False).returncode == 0, "unmounted")
 
     def shut_down(self):
-        """From now on nothing reaches the disk, not even what was written and is in memory."""
+        """Cuts the disk off: nothing reaches it any more, not even data waiting in memory."""
         fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.ioctl(fd, _EXT4_IOC_SHUTDOWN, struct.pack("I", _NOLOGFLUSH))
@@ -53,7 +53,7 @@ class Disk:
             os.close(fd)
 
     def is_dead(self):
-        """Whether writing fails as after shut_down()."""
+        """Returns True if writing fails as it does after shut_down()."""
         try:
             with open(os.path.join(self.path, "probe"), "wb") as f:
                 f.write(b"x")
@@ -62,6 +62,6 @@ class Disk:
         return False
 
     def power_cycle(self):
-        """What comes back is what had reached the disk, after ext4's own journal replay."""
+        """Mounts again what had reached the disk, after ext4 has replayed its own journal."""
         self.unmount()
         self.mount()

@@ -3,18 +3,19 @@
  * flip [--every K] [--start I] [--only FILE] [--bits] [--names-may-differ] STORE EXPECTED SCRATCH
  *
  * Damages a copy of STORE in SCRATCH, one byte at a time, and reads everything back through the
- * tree, which must give the files that stand below EXPECTED, or say that it cannot: by an error
- * text at the opening, by -EIO or by -EUCLEAN. Each damaged store is opened twice: what the first
- * opening writes must not make damage look sound.
+ * tree. It must give the files below EXPECTED, or report damage: an error text when opening, -EIO
+ * or -EUCLEAN. Each damaged store is opened twice, because what the first opening writes must not
+ * make damage look sound.
  *
- * The bytes of all files are numbered, each twice: once to be inverted, once for one of its bits to
- * be; with --bits it is all bits that are numbered, and FILE must be given. Of these numbers every
- * Kth is tried, from I on, where it is one of FILE, a path in the store.
+ * The bytes of all files are numbered twice: once for inverting the byte, once for flipping one of
+ * its bits. With --bits all bits of FILE are numbered instead. Every Kth number from I on is tried
+ * if it is in FILE, a path in the store, or in any file without --only.
+ *
  * Lines on standard output:
  *   progress DONE OF       about once a second
- *   wrong PATH OFFSET ...  what was found: where, the byte before and after, and how it was wrong
+ *   wrong PATH OFFSET ...  a finding: the place, the byte before and after, and what was wrong
  *   done TRIED RIGHT EIO REFUSED WRONG
- * Exit status: 0 when nothing was wrong.
+ * Exit status: 0 if nothing was wrong.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +39,7 @@
 #define HANG_SECONDS 20
 
 struct image {
-	char *path; /* below the root that was read */
+	char *path; /* relative to the directory that was read */
 	uint8_t *bytes;
 	size_t size;
 };
@@ -79,7 +80,7 @@ static void *must(void *p)
 	return p;
 }
 
-/* ---- reading and writing whole folders */
+/* ---- reading and writing directories */
 
 static struct image_list *load_list;
 static size_t load_root;
@@ -151,7 +152,7 @@ static void make_folders(const char *path)
 	}
 }
 
-/* The scratch store becomes what the store is. */
+/* Makes the scratch store equal to the store. */
 static void restore(void)
 {
 	char path[4096];
@@ -189,7 +190,7 @@ static void damage(const struct image *f, size_t offset, uint8_t mask)
 	close(fd);
 }
 
-/* ---- the child: opens and reads */
+/* ---- the child, which opens and reads */
 
 static void found_wrong(const char *path, const char *what)
 {
@@ -203,7 +204,7 @@ static void found_error(const char *path, const char *call, int error)
 {
 	char what[128];
 
-	/* The second: so a damaged index is told from damaged content. */
+	/* -EUCLEAN stands for a damaged index, -EIO for damaged content. */
 	if (error == -EIO || error == -EUCLEAN) {
 		if (verdict->outcome == RIGHT)
 			verdict->outcome = SAID_EIO;
@@ -275,7 +276,7 @@ static void check_file(struct ofs_tree *t, const struct image *want)
 	ofs_tree_forget(t, e.node, 1);
 }
 
-/* Returns whether it could be opened. */
+/* Returns true if the store could be opened. */
 static bool open_and_read(void)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
@@ -319,7 +320,7 @@ static void try_twice(void)
 
 /* ---- the parent */
 
-/* A child that does not end well is wrong as well. */
+/* Runs the child. One that ends in any other way counts as wrong, too. */
 static void try_in_child(void)
 {
 	int status;
@@ -357,7 +358,7 @@ static uint64_t scramble(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* Returns whether that number was one to try. */
+/* Returns true if the number was to be tried. */
 static bool flip_one(uint64_t number, const char *only, unsigned long *counts)
 {
 	uint64_t offset = number / (bits ? 8 : 2);
@@ -441,8 +442,8 @@ int main(int argc, char **argv)
 		die("mmap");
 
 	/*
-	 * Undamaged, all of it must be right: else nothing below means anything. In this process,
-	 * so that the children find the libraries initialised.
+	 * The undamaged store must be right, or else the results mean nothing. This is done here so
+	 * that the children inherit initialised libraries.
 	 */
 	restore();
 	open_and_read();

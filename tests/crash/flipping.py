@@ -13,8 +13,8 @@ FLIP = os.path.abspath(os.environ.get("OFFLOADFS_FLIP") or SOURCE_ROOT / "build"
 
 def flip(command, list_of_wrong, files):
     """
-    Runs the program, hands its progress on, and leaves what it found in a file. Returns how often
-    there was an error on reading, and how often on opening. `files`: how many are compared.
+    Runs the program, passes its progress on, and writes its findings to a file. Returns the number
+    of errors in reading and in opening. `files` is the number of files that are compared.
     """
     wrong, before, done = [], 0, None
     print(" ".join(command), flush=True)
@@ -35,7 +35,7 @@ def flip(command, list_of_wrong, files):
         report(rounds=tried - before, files=tried * files)
     if wrong:
         write(list_of_wrong, "".join(wrong).encode())
-        report(corrupt=len(wrong) - 1)  # the difference itself is counted as well
+        report(corrupt=len(wrong) - 1)  # the Difference itself counts as one
         raise Difference(
             "corrupt", f"{len(wrong)} flips were not noticed and mattered:\n" + "".join(wrong[:100])
         )

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the crash tests share: how much to do, the tally for tools/crash, failpoints, a round.
+"""Shared by the crash tests: the amount of work, the tally for tools/crash, failpoints, rounds.
 
-Environment, set by tools/crash: OFFLOADFS_CRASH_ROUNDS (how many; default: the few of a test run),
-OFFLOADFS_CRASH_LONG (everything instead of a sample), OFFLOADFS_CRASH_PART (I/N: the Ith of N
-programs that share the work), OFFLOADFS_CRASH_SEED, OFFLOADFS_CRASH_REPORT (a file that gets a line
-of JSON for each round), OFFLOADFS_CRASH_KEEP (a directory for the store of a failed round).
+tools/crash sets these variables: OFFLOADFS_CRASH_ROUNDS (the number of rounds; default: the few of
+an ordinary test run), OFFLOADFS_CRASH_LONG (everything instead of a sample), OFFLOADFS_CRASH_PART
+(I/N: the Ith of N programs that share the work), OFFLOADFS_CRASH_SEED, OFFLOADFS_CRASH_REPORT (a
+file that gets a line of JSON for each round), OFFLOADFS_CRASH_KEEP (a directory for the store of a
+failed round).
 """
 import collections
 import contextlib
@@ -31,26 +32,26 @@ LIMIT = 6 * 3600 if LONG or os.environ.get("OFFLOADFS_CRASH_ROUNDS") else 120
 
 
 def rounds(few):
-    """How many rounds to run: `few` in an ordinary test run."""
+    """Returns the number of rounds to run, which is `few` in an ordinary test run."""
     return int(os.environ.get("OFFLOADFS_CRASH_ROUNDS") or few)
 
 
 def seeded(name, each_part=False):
     """
-    The source of everything random in a test, the same in all parts or another in each; says how to
-    have it again.
+    Returns the source of randomness for a test, the same in all parts unless `each_part`. Prints
+    the settings that reproduce it.
     """
     print(f"OFFLOADFS_CRASH_SEED={SEED} OFFLOADFS_CRASH_PART={PART}/{PARTS}", flush=True)
     return random.Random(f"{SEED} {PART if each_part else ''} {name}")
 
 
 def share(work):
-    """This program's share of a list."""
+    """Returns this program's share of a list."""
     return work[PART::PARTS]
 
 
 def report(**numbers):
-    """Adds to the tally: rounds, files, lost, corrupt, failed."""
+    """Adds to the tally. Keys: rounds, files, lost, corrupt, failed."""
     path = os.environ.get("OFFLOADFS_CRASH_REPORT")
     if path:
         with open(path, "a") as f:
@@ -59,7 +60,7 @@ def report(**numbers):
 
 @contextlib.contextmanager
 def kept(*paths):
-    """Where the block fails, it is counted, and these files or directories are kept."""
+    """If the block fails, counts the failure and keeps these files or directories."""
     try:
         yield
     except BaseException as e:
@@ -78,21 +79,19 @@ def kept(*paths):
 
 
 def launch(case, *options, store=None, **environment):
-    """A daemon that may die at any moment."""
+    """Starts a daemon that may die at any moment."""
     return Mount(case, store or case.store, case.mnt, options).launch(**environment)
 
 
 def kill(m, pause=0):
-    """
-    SIGKILL in so many seconds, whatever the daemon is doing; returns whether it was still there.
-    """
+    """Kills the daemon after `pause` seconds. Returns True unless it had ended by itself."""
     time.sleep(pause)
     m.process.kill()
     return m.wait() == -signal.SIGKILL
 
 
 def close(m):
-    """Unmounts a daemon that may be dead or die of it; returns its exit code."""
+    """Unmounts. The daemon may be dead, or die of it. Returns its exit code."""
     try:
         eventually(lambda: detach(m.mnt)[0], "unmounted", 5)
     except AssertionError:
@@ -103,14 +102,14 @@ def close(m):
 
 # --- Failpoints -----------------------------------------------------------------------------------
 
-# What the engine offers its callers and no operation on a store needs.
+# Offered by the engine, but not used by any operation on a store.
 UNUSED = {"io.rename"}
 
 
 def failpoint_names():
-    """Every failpoint: those that the sources name, and those that the header promises."""
+    """Returns all failpoints that the sources name or the header lists."""
     header = (SOURCE_ROOT / "src/io/failpoint.h").read_text()
-    promised = re.search(r"name +where: (.*?), or another layer's", header, re.S)
+    promised = re.search(r"name +where: (.*?) remote\.", header, re.S)
     assert promised, "src/io/failpoint.h does not list the failpoints"
     names = set(re.findall(r"[a-z]+\.[a-z]+", promised.group(1)))
     for source in (SOURCE_ROOT / "src").rglob("*.c"):
@@ -122,7 +121,7 @@ def failpoint_names():
 
 
 def count_hits(log):
-    """How often each failpoint was met, by a log with notes."""
+    """Counts how often each failpoint was met, from a log of notes."""
     hits = collections.Counter()
     with contextlib.suppress(FileNotFoundError):
         for line in pathlib.Path(log).read_text().splitlines():
@@ -139,7 +138,7 @@ def was_reached(log, fault):
 
 
 def spread(rng, hits, few):
-    """Hits to try: the first, the last and some between; all in a long run."""
+    """Returns the hits to try: the first, the last and some between, or all in a long run."""
     if LONG or hits <= few:
         return list(range(1, hits + 1))
     return sorted([1, hits] + rng.sample(range(2, hits), few - 2))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-A daemon that dies, a disk that is full and one that loses power while trees of agents are made, renamed
-and removed, and files move between them: each tree is whole or absent, each file is in one, and what
-is counted of a tree is what is in it.
+Kills, a full disk and power loss while agents' trees are created, renamed and removed and files
+move between them. Afterwards each tree is complete or absent, each file is in one of them, and a
+tree's counts match its contents.
 """
 import errno
 import json
@@ -37,7 +37,7 @@ DEAD = {errno.EIO, errno.EROFS, errno.EUCLEAN}
 
 
 class State:
-    """Trees ("" is the root's), directories and files by their paths; copied, never changed."""
+    """Trees ("" is the root's), directories and files by path. Never changed, only copied."""
 
     def __init__(self, trees=("",), dirs=(), files=()):
         self.trees, self.dirs, self.files = set(trees), set(dirs), dict(files)
@@ -83,7 +83,7 @@ class Mover(threading.Thread):
     def __init__(self, mnt, rng, state, gone=GONE | DYING, full=False):
         super().__init__(daemon=True)
         self.mnt, self.rng, self.state, self.gone, self.full = mnt, rng, state, gone, full
-        self.history = [state]  # all since the last sync
+        self.history = [state]  # all states since the last sync
         self.in_flight = self.cut = self.failure = None
         self.done = self.refused = 0
         self.stopping, self.trusting = False, True
@@ -178,14 +178,14 @@ class Mover(threading.Thread):
             found.append(self.state.after(kind, path, new))
         if not power_loss:
             return found
-        # Files whose content was lost with what followed it: made, and still empty.
+        # Later changes may have lost their content: then the file exists, but is empty.
         return found + [
             s.after("file", p, b"") for s in found for p in s.files if s.files[p] and s is not found[0]
         ]
 
 
 def look(mnt, tree, found):
-    """Adds what is in a tree, which must be whole."""
+    """Adds the contents of a tree, which must be complete."""
     root = os.path.join(mnt, tree)
     for top in TOPS + ("refs", "views", "search", ".offload", "README.md"):
         if not os.path.exists(os.path.join(root, top)):
@@ -207,7 +207,7 @@ def look(mnt, tree, found):
 
 
 def check_refs(mnt, state):
-    """Each file is found by its ref in its tree and those above it, and in no other."""
+    """Each file is found by its ref in its own tree and those around it, and in no other."""
     for path in state.files:
         ref = xattr(os.path.join(mnt, path), "ref")
         for tree in state.trees:
@@ -217,7 +217,7 @@ def check_refs(mnt, state):
 
 
 def check(mnt, mover, power_loss=False):
-    """What is found, which must be what was promised."""
+    """Returns the state found in the mount, which must be one that was promised."""
     assert not mover.failure, mover.failure
     found = State()
     look(mnt, "", found)
@@ -254,7 +254,7 @@ def trees_are_whole_after_sigkill(case):
 
 
 def play(case, rng_seed, log, failpoints, full=False):
-    """A fresh store under a fault; the mover and the daemon's exit code."""
+    """Runs a mover on a fresh store under a fault. Returns it and the daemon's exit code."""
     shutil.rmtree(case.store, ignore_errors=True)
     if os.path.exists(log):
         os.unlink(log)
@@ -306,7 +306,7 @@ def trees_are_whole_after_power_loss(case):
             mover.start()
             eventually(lambda: mover.done > 20 or mover.failure, "something was done")
             time.sleep(0.3 * rng.random())
-            # A sync that is under way while ext4 is shut down may return success all the same.
+            # A sync during the shutdown of ext4 may succeed all the same.
             mover.trusting = False
             disk.shut_down()
             eventually(lambda: mover.cut or mover.failure, "it met that", 10)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-One flipped bit of a journal that was never synced, with sound records behind it: what is read is
-right or an error, and no other record is lost.
+One flipped bit in a journal that was never synced, followed by sound records: reads are right or
+fail, and no other record is lost.
 """
 import glob
 import os
@@ -14,11 +14,11 @@ from clock import Clock
 from files import KIB, log_text, noise
 from harness import OFFLOAD, ROOT, Mount, SEAL_NEVER, SLOW, Skip, main, run, test, write
 
-BITS = 10000 if LONG else 400  # that are flipped
+BITS = 10000 if LONG else 400  # how many are flipped
 
 
 def make_store(case):
-    """A journal with records of every kind. Returns the directory with what is expected."""
+    """Makes a journal with all kinds of records. Returns the directory of expected files."""
     clock = Clock(case)
     m = clock.start(Mount(case, case.store, case.mnt, (SEAL_NEVER, "grace=0")))
     files = {
@@ -40,7 +40,7 @@ def make_store(case):
     os.setxattr(m("persistent/kept/draft"), "user.offload.tags", b"a,b")
     os.removexattr(m("persistent/kept/draft"), "user.offload.tags")
     os.chmod(m("persistent/kept/draft"), 0o640)
-    # Content becomes shorter, grows by zeros, and is copied.
+    # A file is cut, extended, partly zeroed and copied.
     os.truncate(m("persistent/kept/draft"), 900)
     os.truncate(m("persistent/kept/draft"), 1100)
     files["persistent/kept/draft"] = files["persistent/kept/draft"][:900] + bytes(200)
@@ -49,7 +49,7 @@ def make_store(case):
     files["persistent/kept/draft"] = data[:100] + bytes(50) + data[150:]
     run("cp", "--reflink=auto", m("persistent/kept/draft"), m("persistent/kept/copy"))
     files["persistent/kept/copy"] = files["persistent/kept/draft"]
-    for _ in range(3):  # expired, then on probation for up to an hour
+    for _ in range(3):  # expiry, then a probation of up to an hour
         clock.pass_time(3600)
         run(OFFLOAD, "gc", "--dir", case.mnt)
     assert not os.path.exists(gone)
@@ -75,7 +75,7 @@ def a_flipped_bit_of_the_journal_loses_no_other_record(case):
     start = seeded("bits").randrange(every) if not LONG else PART * (every // PARTS)
     scratch = case.path("scratch")
     os.mkdir(scratch)
-    if ROOT:  # in memory
+    if ROOT:  # keeps it in memory
         run("mount", "-t", "tmpfs", "scratch", scratch)
     only = os.path.relpath(segment, case.store)
     command = [FLIP, "--bits", "--only", only, "--every", str(every), "--start", str(start)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Nothing acknowledged is lost when the daemon dies at any of its calls on the store."""
+"""Nothing acknowledged is lost if the daemon dies in any of its calls on the store."""
 import os
 import shutil
 
@@ -34,13 +34,13 @@ def is_write(name):
 
 
 def sealed(m, writer):
-    """Whether everything the writer holds is sealed."""
+    """Returns True if all files of the writer are sealed."""
     paths = [p for p in writer.state.of_kind("file") if writer.state.node(p)[2]]
     return all(xattr(m(p), "sha256") for p in paths)
 
 
 def sync_little(m):
-    """Syncs that find next to nothing new: they write zeros behind the log for those to come."""
+    """Syncs that have almost nothing to write extend the log with zeros for later ones."""
     fd = os.open(m("cache/shell"), os.O_RDONLY)
     try:
         for mode in (0o711, 0o755) * 5:
@@ -51,9 +51,7 @@ def sync_little(m):
 
 
 def script(m, writer):
-    """
-    One life of a daemon: it writes, syncs, seals, reads, removes; whoever dies of it ends it here.
-    """
+    """The life of a daemon: writing, syncing, sealing, reading, removing. Ends early if it dies."""
     writer.gone |= DYING
     try:
         bulky = m.make("cache/shell/bulky", noise(300 * KIB, 9))
@@ -61,7 +59,7 @@ def script(m, writer):
         writer.work(30)
         if not writer.cut and not writer.failure:
             eventually(lambda: xattr(bulky, "sha256") and sealed(m, writer), "all is sealed")
-            read(bulky + ":b0-99")  # from its pack: the kernel knows nothing of a slice
+            read(bulky + ":b0-99")  # from its pack, since the kernel has not cached slices
             os.unlink(bulky)
             writer.begin()
             writer.growing = False
@@ -69,7 +67,7 @@ def script(m, writer):
         if not writer.cut and not writer.failure:
             eventually(lambda: sealed(m, writer), "all is sealed")
             sync_little(m)
-            os.chmod(m("cache/shell"), 0o711)  # the last checkpoint has something to do
+            os.chmod(m("cache/shell"), 0o711)  # gives the last checkpoint something to do
     except OSError as e:
         if e.errno not in GONE | DYING:
             raise
@@ -78,7 +76,7 @@ def script(m, writer):
 
 
 class Scene:
-    """A store to start from, and the writer that knows what is in it."""
+    """A store to start from, and the writer that knows its content."""
 
     def __init__(self, case, name, seed):
         self.case, self.name = case, name
@@ -89,8 +87,8 @@ class Scene:
 
     def _make_old(self):
         """
-        Packs and an index, drafts in the journal, and behind its ends what a daemon that died in
-        the middle of a write leaves.
+        Makes a store with packs, an index and drafts in the journal. The journal and the packs end
+        with garbage, as after a death in the middle of a write.
         """
         self.template = self.case.path("template")
         for delay in (SEAL, SEAL_NEVER):
@@ -112,7 +110,7 @@ class Scene:
                 f.write(b"\x5a" * 300)
 
     def play(self, log, failpoints):
-        """Runs the script under these failpoints; returns the writer and the daemon's exit code."""
+        """Runs the script under these failpoints. Returns the writer and the daemon's exit code."""
         shutil.rmtree(self.case.store, ignore_errors=True)
         if self.template:
             shutil.copytree(self.template, self.case.store)
@@ -126,7 +124,7 @@ class Scene:
         return writer, m.wait()
 
     def check(self, writer):
-        """A start finds what was acknowledged, goes on with it, and so does the next one."""
+        """A start finds everything acknowledged and goes on from there. So does the next one."""
         m = launch(self.case, SEAL)
         assert m.comes_up(), "the store does not open"
         files = writer.check()
@@ -142,8 +140,8 @@ class Scene:
 
 def play_until_reached(scene, log, name, action, hit):
     """
-    The background makes the number of hits vary: one that was not reached is replaced by the last
-    that was.
+    Runs the scene up to the hit. Background work makes the number of hits vary, so a hit that is
+    not reached is replaced by the last one that was.
     """
     for _ in range(6):
         fault = f"{name}={action}@{hit}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One damaged byte, anywhere in a store: what is read is right or an error, and never a crash."""
+"""One damaged byte anywhere in a store: reads are right or fail, and nothing crashes."""
 import os
 
 from flipping import FLIP, flip
@@ -10,16 +10,16 @@ from files import KIB, log_text, noise
 from harness import ROOT, SEAL_NEVER, SEAL_SOON, SLOW, Skip, main, run, test, write
 
 FILES = 9  # in the store
-FEW = 800  # flips of a store in an ordinary test run
-# What the metadata of a damaged index may say is not looked at.
+FEW = 800  # flips per store in an ordinary test run
+# If set, the metadata from a damaged index is not compared.
 NAMES_MAY_DIFFER = bool(os.environ.get("OFFLOADFS_FLIP_NAMES_MAY_DIFFER"))
 
 
 def make_store(case, end):
     """
-    Content of every kind in packs; in the journal files that were never sealed and one that was
-    written to since; an index, and where the daemon was killed also its write-ahead log. Returns
-    the directory with what is expected.
+    Makes a store with all kinds of content in packs, files in the journal that were never sealed, a
+    sealed file that was written to since, and an index, with its write-ahead log if the daemon was
+    killed. Returns the directory of expected files.
     """
     text = log_text(3 * KIB, 1)
     sealed = {
@@ -50,15 +50,15 @@ def make_store(case, end):
         f.write(b"written since")
     with open(m("cache/shell/text"), "ab") as f:
         f.write(b"one more line\n")
-    # What comes before a record that knows of a sync is damaged when it cannot be read; what comes
-    # after could as well be a torn tail.
+    # Unreadable records before one that knows of a sync are damage. After it, they could be a torn
+    # tail.
     fd = os.open(m("cache/shell/text"), os.O_RDONLY)
     os.fsync(fd)
     os.close(fd)
     os.mkdir(m("tasks/t1/last"))
     if end == "killed":
         m.kill9()
-        os.unlink(os.path.join(case.store, "reserve"))  # 8 MiB of nothing, removed by every start
+        os.unlink(os.path.join(case.store, "reserve"))  # 8 MiB of zeros, removed by every start
     else:
         m.unmount()
     expected = case.path("expected")
@@ -96,7 +96,7 @@ def a_flipped_byte_is_noticed_or_does_not_matter(case, end):
         command.append("--names-may-differ")
     scratch = case.path("scratch")
     os.mkdir(scratch)
-    if ROOT:  # in memory
+    if ROOT:  # keeps it in memory
         run("mount", "-t", "tmpfs", "scratch", scratch)
     wrong = case.path("wrong")
     with kept(case.store, expected, wrong):

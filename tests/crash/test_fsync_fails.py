@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A sync that fails is reported, and nothing is promised on top of it."""
+"""A failed sync is reported, and nothing is promised on top of it."""
 import errno
 import os
 import shutil
@@ -23,7 +23,7 @@ def sync(path):
 
 
 def start(case, fault):
-    """A daemon on the store of the case under a fault, and the fault's log."""
+    """Starts a daemon with a fault on the store of the case. Returns it and the fault's log."""
     log = case.path("failpoints")
     m = launch(case, SEAL_NEVER, OFS_FAILPOINT=fault, OFS_FAILPOINT_LOG=log)
     assert m.comes_up(), f"the daemon ended with {m.process.returncode}"
@@ -53,7 +53,7 @@ def the_sync_that_fails_says_so_and_so_do_all_later_ones(case, number):
                     sync(path)
             files[path] = noise(5000, i)
         assert was_reached(log, fault), f"{fault} was not reached"
-        # The kernel has dropped what it could not write: a sync that works now proves nothing.
+        # The kernel has dropped the pages it could not write, so a later success proves nothing.
         for i in range(3):
             with raises(errno.EIO):
                 sync(m("cache/shell" if i == 1 else f"cache/shell/{number}"))
@@ -70,7 +70,7 @@ def the_sync_that_fails_says_so_and_so_do_all_later_ones(case, number):
 
 
 def store_with_an_unsynced_directory(case, fault, end):
-    """One file on a new store, synced or not; returns whether the fault was met."""
+    """Makes a store with one file, synced if possible. Returns True if the fault was met."""
     log = case.path("failpoints")
     for left in (log, case.store):
         shutil.rmtree(left, ignore_errors=True) if os.path.isdir(left) else unlink(left)
@@ -111,7 +111,7 @@ def unlink(path):
 
 @test(timeout=LIMIT, variants={"unmounted": "unmounted", "killed": "killed"})
 def a_directory_that_cannot_be_synced_promises_nothing(case, end):
-    """io.sync makes the names of a store's files durable, when it is made and when it grows."""
+    """io.sync makes the names of a store's files durable, at its creation and when it grows."""
     met = 0
     with kept(case.store):
         while store_with_an_unsynced_directory(case, f"io.sync=eio@{met + 1}", end):
@@ -132,7 +132,7 @@ def what_was_durable_before_a_failed_sync_stays(case, number):
         while not writer.cut and not was_reached(log, fault):
             writer.work(writer.acknowledged + 5)
             assert not writer.failure, writer.failure
-        writer.work(writer.acknowledged + 20)  # an engine that gave up stops it at once
+        writer.work(writer.acknowledged + 20)  # a store that has given up fails at once
         assert not writer.failure, writer.failure
         m.kill9()
         m = restart(case)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A full disk: the writer is told, nothing stored is lost, and deleting works."""
+"""A full disk: the writer gets an error, nothing stored is lost, and deleting works."""
 import errno
 import os
 import shutil
@@ -26,7 +26,7 @@ from files import KIB, MIB, noise
 from harness import SEAL_NEVER, SEAL_SOON, eventually, main, read, same, test, write, xattr
 
 FULL = {errno.ENOSPC}
-# Calls that take room on a disk.
+# Calls that need space on a disk.
 TAKING = ("pwrite", "pwritev", "fallocate", "commit")
 POINTS = [n for n in failpoint_names() if n.split(".")[1] in TAKING]
 
@@ -36,8 +36,8 @@ SEALED = noise(20 * KIB, 1)
 
 def script(m, writer, patient):
     """
-    Writes, seals, goes on; one operation may be refused. A sealer that was refused waits before it
-    tries again, for which `patient` says whether to wait as well.
+    Writes, seals and writes again. One operation may be refused. A refused sealer pauses before it
+    tries again. If `patient` returns true, that is waited for.
     """
     writer.growing = True
     writer.work(30)
@@ -53,7 +53,7 @@ def script(m, writer, patient):
 
 
 def play(case, writer, log, failpoints, patient):
-    """A fresh store under a fault; returns whether the daemon came up."""
+    """Runs the script on a fresh store under a fault. Returns False if the daemon did not start."""
     shutil.rmtree(case.store, ignore_errors=True)
     if os.path.exists(log):
         os.unlink(log)
@@ -69,7 +69,7 @@ def play(case, writer, log, failpoints, patient):
 
 
 def restart(case, writer, sealed):
-    """The store opens with all that was acknowledged, and takes more."""
+    """Opens the store, which must have everything acknowledged, and writes more."""
     m = launch(case, "seal_delay=1")
     assert m.comes_up(), "the store does not open"
     files = writer.check()
@@ -120,7 +120,7 @@ def no_room_at_a_call_costs_one_operation_at_most(case, name):
 
 
 def fill(m, folder, seed):
-    """Writes files until the disk is full; returns what was acknowledged, by path."""
+    """Writes files until the disk is full. Returns the acknowledged bytes by path."""
     done = {}
     for number in range(10**6):
         path, data = m(folder, str(number)), noise(200 * KIB, seed + number)
@@ -140,7 +140,7 @@ def fill(m, folder, seed):
 
 
 def fill_to_the_brim(m, folder):
-    """Small files take what large ones left."""
+    """Fills the gaps that large files left with small ones."""
     done = {}
     for number in range(10**6):
         path, data = m(folder, str(number)), noise(600, number)
@@ -166,15 +166,18 @@ DELAYS = {"drafts": SEAL_NEVER, "sealing": SEAL_SOON}
 
 
 def full_disk(case, delay):
-    """A daemon on a disk that it has filled, beside another's file, and what it acknowledged."""
+    """
+    Starts a daemon and fills its disk, which also holds another file. Returns the disk, the daemon
+    and the acknowledged files.
+    """
     disk = Disk(case, 48)
     write(os.path.join(disk.path, "ballast"), bytes(MIB))
     m = launch(case, delay, store=os.path.join(disk.path, "store"))
     assert m.comes_up()
-    # Large files may leave no room for a directory.
+    # There may be no room for a directory after the large files.
     os.mkdir(m("cache/large"))
     os.mkdir(m("cache/small"))
-    # A sealer on a full disk may still make room for a while.
+    # The sealer may still make room for a while.
     files = fill(m, "cache/large", 100)
     files.update(fill_to_the_brim(m, "cache/small"))
     return disk, m, files

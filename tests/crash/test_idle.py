@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A daemon that dies while what nobody uses is made dense: all of it is there, as it was."""
+"""A daemon dies while it makes unused content dense: everything is still there, unchanged."""
 import os
 import random
 import shutil
@@ -34,18 +34,18 @@ LINES = [random.Random(n).randbytes(30).hex().encode() + b"\n" for n in range(30
 
 
 def content(number):
-    """Lines that other files have as well: the larger its frame, the smaller it becomes."""
+    """Lines shared with other files, so that larger frames compress better."""
     return b"".join(random.Random(number).choices(LINES, k=600))
 
 
 def packed(store):
-    """Bytes on disk of the packs."""
+    """Returns the disk space of the packs, in bytes."""
     folder = os.path.join(store, "packs")
     return sum(os.stat(os.path.join(folder, name)).st_blocks * 512 for name in os.listdir(folder))
 
 
 class Scene:
-    """A store whose files nobody has used for hours once the clock of its daemon is moved."""
+    """A store whose files are unused for hours once the clock of its daemon is moved."""
 
     def __init__(self, case):
         self.case, self.log = case, case.path("failpoints")
@@ -62,7 +62,7 @@ class Scene:
         return m, clock
 
     def densify(self, m, clock):
-        """Until nothing is left to do, or the daemon dies of it; returns the hits before."""
+        """Waits until nothing is left to do or the daemon dies. Returns the hits before that."""
         time.sleep(0.2)
         before = count_hits(self.log)
         clock.pass_time(3 * HOUR)
@@ -87,7 +87,7 @@ class Scene:
         return close(m), before
 
     def check(self, goes_on):
-        """All is there; a daemon that goes on comes to the end."""
+        """All content is right. If `goes_on`, densifying is also continued to its end."""
         m, clock = self.start()
         assert m.comes_up(), "the store does not open"
         for again in range(1 + goes_on):

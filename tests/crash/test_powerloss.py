@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What was synced survives the loss of power, and what is lost is only the newest."""
+"""Synced changes survive a loss of power, and only the newest changes are lost."""
 import errno
 import os
 import time
@@ -12,9 +12,9 @@ from disk import Disk
 from harness import eventually, main, test
 
 WRITERS = 3
-FRESH = 25  # rounds on one disk
-DISK = 1024  # MiB; it takes only what is written, and may become full
-DEAD = {errno.EIO, errno.EROFS, errno.EUCLEAN}  # what ext4 says after it was shut down
+FRESH = 25  # rounds per disk
+DISK = 1024  # MiB; sparse, and may become full
+DEAD = {errno.EIO, errno.EROFS, errno.EUCLEAN}  # errors of ext4 after its shutdown
 
 
 def options(rng):
@@ -27,7 +27,7 @@ def lose_power(disk, m, writers, rng):
         w.start()
     eventually(lambda: all(w.acknowledged for w in writers), "every writer has written")
     time.sleep(rng.choice([0.01, 0.1, 0.4, 0.8]) * rng.random())
-    # A sync that is under way while ext4 is shut down may return success all the same.
+    # A sync during the shutdown of ext4 may succeed all the same.
     for w in writers:
         w.trusting = False
     disk.shut_down()

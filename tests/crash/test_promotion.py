@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""
-A daemon that dies while files are promoted: each is still in its task, or kept with its origin, and
-nothing else is lost.
-"""
+"""A daemon dies while it promotes files: each is in its task or kept with its origin."""
 import errno
 import os
 import shutil
@@ -28,7 +25,7 @@ def tool(case, *words):
 
 
 class Scene:
-    """A task whose reports never expire, and whose logs do; `end` promotes or drops them."""
+    """A task whose reports never expire, while its logs do. `end` promotes or drops them."""
 
     def __init__(self, case, end):
         self.case, self.end = case, end
@@ -47,7 +44,7 @@ class Scene:
         return m if m.comes_up() else None
 
     def play(self, failpoints):
-        """Ends the task in a daemon with these failpoints; returns its exit code."""
+        """Ends the task in a daemon with these failpoints. Returns the daemon's exit code."""
         shutil.rmtree(self.case.store, ignore_errors=True)
         shutil.copytree(self.template, self.case.store)
         if os.path.exists(self.log):
@@ -59,7 +56,7 @@ class Scene:
         return close(m)
 
     def expect(self, m, ended):
-        """Each file is at one place, with its origin where it is kept; `ended`: none is left."""
+        """Each file is in one place, with its origin if kept. `ended`: none is in the task."""
         for name, ref in self.refs.items():
             category = name.split("/")[0]
             places = [m("tasks/t", name), m("persistent", category, os.path.basename(name))]
@@ -95,7 +92,7 @@ class Scene:
 
 
 def end_by_tool(m):
-    """It fails where the daemon dies."""
+    """The command fails if the daemon dies."""
     tool(m.case, "task", "done", "t", "--keep", "l1.log")
 
 

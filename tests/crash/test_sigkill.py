@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Everything acknowledged survives SIGKILL of the daemon at any moment."""
+"""Everything acknowledged survives SIGKILL at any moment."""
 import shutil
 import time
 
@@ -10,16 +10,16 @@ from workload import DYING, Writer
 from harness import eventually, main, test
 
 WRITERS = 3
-FRESH = 40  # rounds on one store
+FRESH = 40  # rounds per store
 
 
 def options(rng):
-    """Sealing all the time, now and then, or never."""
+    """Seals all the time, now and then, or never."""
     return f"seal_delay={rng.choice([0, 1, 1, 5, 20, 100, 3600000])}"
 
 
 def kill_at_work(m, writers, rng):
-    """Kills the daemon under load; returns writers that know what they were promised."""
+    """Kills the daemon under load. Returns writers that know what was promised."""
     for w in writers:
         w.start()
     eventually(lambda: all(w.acknowledged for w in writers), "every writer has written")
@@ -35,7 +35,7 @@ def kill_at_work(m, writers, rng):
 
 
 def kill_while_starting(case, rng, *opts):
-    """Kills daemons that replay the journal or have just begun to seal; returns how many."""
+    """Kills daemons that replay the journal or have just begun to seal. Returns their number."""
     killed = 0
     for _ in range(rng.choice([1, 1, 3])):
         m = launch(case, *opts)
@@ -45,7 +45,7 @@ def kill_while_starting(case, rng, *opts):
 
 
 def kill_while_closing(m, rng):
-    """Kills a daemon that seals and writes its last checkpoint; returns whether it was in time."""
+    """Kills a daemon in its last sealing or checkpoint. Returns True if it was in time."""
     m.process.terminate()
     return kill(m, 0.03 * rng.random() ** 2)
 

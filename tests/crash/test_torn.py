@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A write in flight when the daemon dies: all of it or nothing where DURABILITY.md says so."""
+"""A write during which the daemon dies is there as a whole or not at all, as in DURABILITY.md."""
 import contextlib
 import mmap
 import os
@@ -12,11 +12,11 @@ from files import noise
 from harness import SEAL_NEVER, main, read, same, test, write
 
 PAGE = 4096
-MIB = 1 << 20  # of one request at most
+MIB = 1 << 20  # maximum size of a request
 WHOLE = ()
 
-# Where it begins and its length; O_APPEND or another flag; whether the page that it begins in is in
-# the kernel's cache; where it may end too early.
+# Offset and length; O_APPEND or another flag; whether the first page is in the kernel's cache;
+# lengths at which the write may be cut.
 WRITES = {
     "within a page": (100, 100, os.O_APPEND, False, WHOLE),
     "within a page, not at the end": (100, 100, 0, False, WHOLE),
@@ -28,14 +28,14 @@ WRITES = {
     "of several requests": (100, 2 * MIB, 0, False, (PAGE - 100, PAGE - 100 + MIB)),
     "past the cache": (100, 64 << 10, os.O_DIRECT, False, WHOLE),
 }
-ACTIONS = ("short", "kill-after")  # half a record, and a whole one that is not answered
+ACTIONS = ("short", "kill-after")  # half a record, and a whole record that is not answered
 
 
 def write_once(path, data, at, flags, cached):
-    """One write(2), and how many bytes it said were written."""
+    """Writes once. Returns the number of bytes that write(2) reported."""
     if cached:
         read(path)
-    buffer = mmap.mmap(-1, len(data))  # O_DIRECT: more requests, were it not at a page
+    buffer = mmap.mmap(-1, len(data))  # page-aligned: otherwise O_DIRECT would need more requests
     buffer.write(data)
     written = 0
     with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Writers that know exactly what they were promised, and the comparison of a tree with that.
 
-A Writer changes names of its own, one operation at a time. It keeps the state that all its
-acknowledged operations lead to, the operation in flight, and what was done since the last sync.
+A Writer changes only names of its own, one operation at a time. It keeps the state after all its
+acknowledged operations, the operation in flight, and the operations since the last sync.
 """
 import errno
 import os
@@ -13,11 +13,11 @@ import threading
 from files import KIB, log_text, noise
 from harness import KEEP_SIZE, PUNCH_HOLE, fallocate, read
 
-# What an operation ends with when the daemon is gone.
+# Errors of an operation after the daemon is gone.
 GONE = {errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED}
 
-# The same while it dies: the kernel could not copy a request to a process that was being killed;
-# over io_uring it says so with the error that it met, an interruption by that signal.
+# Errors while it dies: the kernel cannot copy a request to a process that is being killed, and over
+# io_uring it reports being interrupted by that signal.
 DYING = {errno.EIO, errno.EINTR}
 
 _POOL = noise(512 * KIB, 1) + log_text(512 * KIB, 2) + bytes(64 * KIB) + noise(512 * KIB, 3)
@@ -28,7 +28,7 @@ _SIZES = [0, 1, 40, 500, 3000, 3000, 9000, 20000, 60000, 60000, 300000]
 
 
 class Difference(AssertionError):
-    """A tree that is not what was promised; `lost` or `corrupt`."""
+    """The tree is not what was promised. `kind` is "lost" or "corrupt"."""
 
     def __init__(self, kind, text):
         super().__init__(f"{kind}: {text}")
@@ -37,8 +37,8 @@ class Difference(AssertionError):
 
 class State:
     """
-    Names below the mount, and what they name: number -> (kind, mode, content, mtime or None where
-    it is not known, extended attributes). None of these is changed in place, so a copy is cheap.
+    Names below the mount, and the nodes they name: number -> (kind, mode, content, mtime or None if
+    unknown, extended attributes). These are never changed in place, so a copy is cheap.
     """
 
     def __init__(self, names=(), nodes=()):
@@ -126,9 +126,7 @@ class State:
 
 
 def observe(mnt, roots):
-    """
-    What stands at and below `roots`: path -> (kind, mode, content, mtime, labels, inode, links).
-    """
+    """Returns `roots` and all below: path -> (kind, mode, content, mtime, labels, inode, links)."""
     found = {}
     for root in roots:
         if not os.path.lexists(os.path.join(mnt, root)):
@@ -159,13 +157,13 @@ def _look(path):
 
 
 def _labels(path):
-    """The extended attributes that a Writer has set."""
+    """Returns the extended attributes set by a Writer."""
     names = [n for n in os.listxattr(path) if n.startswith(LABEL)]
     return {n: os.getxattr(path, n) for n in names}
 
 
 def differences(state, found):
-    """[(kind, text)]: where a tree is not in this state."""
+    """Returns [(kind, text)] for each difference between a tree and this state."""
     wrong = [("lost", f"{p} is missing") for p in state.names if p not in found]
     wrong += [("corrupt", f"{p} is there, and should not be") for p in found.keys() - state.names]
     inodes, links = {}, {}
@@ -210,8 +208,8 @@ def _different_labels(path, got, want):
 
 def written_in_part(state, op, found):
     """
-    The state with as much of the write or copy `op` as is found, or None: one write may become
-    several requests, and one copy several changes, from the first byte on.
+    Returns the state with as much of the write or copy `op` as is found, or None. One write may
+    become several requests and one copy several changes, applied in order of offset.
     """
     if op[0] not in ("write", "copy") or op[1] not in found or found[op[1]][0] != "file":
         return None
@@ -231,11 +229,11 @@ def written_in_part(state, op, found):
 class Writer(threading.Thread):
     """
     Works in `roots`, directories that it makes first, until it is stopped, has done `limit`
-    operations, or one ends with an error of `gone`. An error of `refused` is one that an operation
-    may end with if it changes nothing.
+    operations, or an operation fails with an error in `gone`. An error in `refused` is accepted if
+    the operation has changed nothing.
 
-    With `syncs`, syncs are among its operations, and it also keeps the state at the last one that
-    returned while `trusting` was set, and what was done since.
+    With `syncs`, it also syncs, and keeps the state at the last sync that returned while `trusting`
+    was set, and the operations since.
     """
 
     def __init__(self, mnt, name, seed, *, syncs=False, gone=GONE, refused=(), most=40):
@@ -250,13 +248,13 @@ class Writer(threading.Thread):
         self.begin()
 
     def begin(self):
-        """Counts from here on what is acknowledged, refused, and written in part."""
+        """Starts counting acknowledged, refused and partial operations anew."""
         self.in_flight = self.failure = self.cut = None
         self.acknowledged = self.refusals = self.shortened = 0
         self.stopping, self.trusting = False, True
 
     def again(self):
-        """A writer to start on the state that this one has come to."""
+        """Returns a writer that continues from the state of this one."""
         other = Writer(
             self.mnt,
             self.name,
@@ -276,7 +274,7 @@ class Writer(threading.Thread):
         self.work()
 
     def work(self, limit=None):
-        """Does operations; afterwards `cut` is the error that ended it, or None."""
+        """Does operations. Afterwards `cut` is the error that ended them, or None."""
         try:
             while not self.stopping and (limit is None or self.acknowledged < limit):
                 self.do(self.choose())
@@ -289,7 +287,7 @@ class Writer(threading.Thread):
             self.failure = f"{self.in_flight and self.in_flight[:3]}: {e!r}"
 
     def do(self, op):
-        """One operation; nothing is acknowledged where it raises."""
+        """Does one operation, which is acknowledged unless this raises."""
         self.in_flight = op
         try:
             if op[0] in ("write", "copy"):
@@ -315,9 +313,10 @@ class Writer(threading.Thread):
 
     def settle(self, found, power_loss=False):
         """
-        Compares what is found with what was promised, takes it over as the state, and returns how
-        many names were compared. The state must be that after all acknowledged operations, with or
-        without the one in flight; after a power loss that after any of those since the last sync.
+        Compares what is found with what was promised, and adopts it as the state. Returns the
+        number of names. The state must be that after all acknowledged operations, with or without
+        the one in flight. After a power loss it may be that after any of the operations since the
+        last sync.
         """
         ops = self.history[:] if power_loss else []
         if self.in_flight and self.in_flight[0] not in ("sync", "read"):
@@ -348,12 +347,12 @@ class Writer(threading.Thread):
         return len(self.state.names)
 
     def check(self, power_loss=False):
-        """The same with what stands in the mount; for a writer that has ended."""
+        """Calls settle() with the content of the mount. The writer must have ended."""
         if self.failure:
             raise AssertionError(f"{self.name}: {self.failure}")
         return self.settle(observe(self.mnt, self.roots), power_loss)
 
-    # --- What to do next
+    # --- Choosing the next operation
 
     def choose(self):
         rng, names = self.rng, self.state.names
@@ -428,7 +427,7 @@ class Writer(threading.Thread):
         content = path and self.state.node(source)[2]
         if not content or self.state.names[path] == self.state.names[source]:
             return None
-        # All of it, as `cp` does, or some.
+        # The whole content, as `cp` does, or a part.
         start, at, size = 0, 0, len(content)
         if self.rng.random() < 0.5:
             start = self.rng.choice([0, self.rng.randrange(size), 262144 % size])
@@ -583,7 +582,7 @@ class Writer(threading.Thread):
 
 
 def _close(fd):
-    """close() releases the descriptor whatever it returns, and flush is no promise here."""
+    """Closes. The descriptor is released even on an error, and flush promises nothing here."""
     try:
         os.close(fd)
     except OSError:

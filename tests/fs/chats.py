@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chats of agents, recorded or generated, in the forms in which services take them."""
+"""Recorded and generated chats of agents, in the forms that model services accept."""
 import json
 import random
 
@@ -7,7 +7,9 @@ from files import data_folder, log_text
 
 
 def recorded(folder=None):
-    """Name -> messages in OpenAI's form: the traces, or generated chats where there are none."""
+    """
+    Maps names to messages in OpenAI's form: recorded traces, or generated chats if there are none.
+    """
     folder, chats = folder or data_folder(), {}
     airline = folder / "tau-bench" / "gpt-4o-airline.json"
     if airline.exists():
@@ -19,7 +21,7 @@ def recorded(folder=None):
 
 
 def transcripts(folder=None):
-    """Name -> messages in OpenAI's form: Claude Code's transcripts, where there are any."""
+    """Maps names to messages in OpenAI's form: the recorded Claude Code transcripts, if any."""
     chats = {}
     for path in sorted((folder or data_folder()).glob("claude-code/*.jsonl")):
         chats.update(transcript(path))
@@ -27,7 +29,7 @@ def transcripts(folder=None):
 
 
 def transcript(path):
-    """The chats of a transcript of Claude Code's: each starts with the summary of the one before."""
+    """Splits a Claude Code transcript into chats: a new one begins at each compaction summary."""
     chats = [[]]
     for line in path.read_text().splitlines():
         entry = json.loads(line)
@@ -41,7 +43,7 @@ def transcript(path):
 
 
 def _add_blocks(chat, role, content):
-    """An entry of a transcript; the blocks of one answer come as several."""
+    """Adds a transcript entry to `chat`. An answer of the model may span several entries."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for block in blocks:
         if block["type"] == "tool_result":
@@ -66,8 +68,8 @@ def _add_blocks(chat, role, content):
 
 def _as_calls(history):
     """
-    A chat of SWE-agent's with its actions as calls and its observations as results: some runs were
-    recorded with both as plain texts, some with lists of calls written as a text.
+    Turns a SWE-agent chat into calls (its actions) and results (its observations). Some runs were
+    recorded with both as plain text, others with each list of calls as text.
     """
     out, waiting = [], None
     for i, m in enumerate(history):
@@ -88,7 +90,7 @@ def _as_calls(history):
 
 
 def generated(seed, calls=12, size=None):
-    """A chat in which `calls` tools are called, each with a result of about `size` bytes."""
+    """Returns a chat with `calls` tool calls, each with a result of about `size` bytes."""
     rng = random.Random(seed)
     messages = [
         {"role": "system", "content": "You are a careful engineer. Use the tools."},
@@ -125,7 +127,7 @@ def generated(seed, calls=12, size=None):
 
 
 def anthropic(messages):
-    """(system, messages) in Anthropic's form."""
+    """Converts messages to Anthropic's form; returns (system, messages)."""
     system, out = None, []
     for m in messages:
         if m["role"] == "system":
@@ -156,7 +158,7 @@ def _use(call):
 
 
 def results(messages):
-    """(tool, arguments, text) of each result of a chat in OpenAI's form."""
+    """Yields (tool, arguments, text) for each tool result of a chat in OpenAI's form."""
     calls = {}
     for m in messages:
         for call in m.get("tool_calls") or []:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sessions of Claude Code, as `offload hook` sees them."""
+"""Simulated Claude Code sessions that call `offload hook`."""
 import contextlib
 import json
 import os
@@ -11,13 +11,13 @@ SETTINGS = ".claude/settings.json"
 
 
 def make_repository(path):
-    """What makes a folder a workspace."""
+    """Makes a folder a workspace by giving it the beginnings of a git repository."""
     os.makedirs(os.path.join(path, ".git"))
     write(os.path.join(path, ".git/HEAD"), b"ref: refs/heads/main\n")
 
 
 class Chat:
-    """A session of Claude Code in a workspace, in a home of its own."""
+    """A session of Claude Code in a workspace, with a home directory of its own."""
 
     def __init__(self, case):
         self.home = case.path("home")
@@ -42,7 +42,7 @@ class Chat:
         return run("sh", "-c", command, cwd=self.path, env=self.env, timeout=45 * SLOW).stdout
 
     def look(self, mounted):
-        """Everything offloaded, as path in the tree: ref and content."""
+        """Returns everything offloaded: {path in the tree: (ref, content)}."""
         if not mounted:
             self.offload("up")
         found = {}
@@ -55,7 +55,7 @@ class Chat:
         return found
 
     def only(self, mounted):
-        """The one file that was offloaded: its path in the tree, ref and content."""
+        """Returns path in the tree, ref and content of the one file that was offloaded."""
         found = self.look(mounted)
         assert len(found) == 1, list(found)
         ((name, (ref, content)),) = found.items()
@@ -76,7 +76,7 @@ class Chat:
         return {**event, **more}
 
     def hook(self, event, *options, cwd="/", code=0):
-        """What the hook says, run from anywhere: the answer (None: nothing) and standard error."""
+        """Runs the hook in `cwd`; returns its answer (None: it printed none) and standard error."""
         data = event if isinstance(event, bytes) else json.dumps(event).encode()
         done = run(
             OFFLOAD,
@@ -95,7 +95,7 @@ class Chat:
         return (json.loads(done.stdout) if done.stdout else None), said
 
     def output(self, event, *options):
-        """The output that takes the place of the tool's; None: there is none."""
+        """Returns the output that replaces the tool's, or None if the hook leaves it alone."""
         answer, said = self.hook(event, *options)
         assert not said, said
         if answer is None:

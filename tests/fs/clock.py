@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The clocks of a daemon, moved by hand."""
+"""Moves the clocks of a daemon by hand."""
 import os
 import struct
 import time
@@ -11,7 +11,7 @@ YEAR = 365 * DAY
 
 
 class Clock:
-    """Times are in seconds. A mount goes by it when it is started with `start`."""
+    """A clock for mounts started with `start`. All times are in seconds."""
 
     def __init__(self, case, name="clock"):
         self.path = case.path(name)
@@ -27,7 +27,7 @@ class Clock:
             f.write(self._bytes())
 
     def now(self):
-        """The wall clock of the daemon, in seconds."""
+        """Returns the daemon's wall-clock time, in seconds."""
         return time.time() + self._wall
 
     def start(self, m):
@@ -41,6 +41,6 @@ class Clock:
         self._save()
 
     def step(self, seconds):
-        """The wall clock alone."""
+        """Moves the wall clock alone."""
         self._wall += seconds
         self._save()

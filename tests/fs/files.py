@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Content for tests, and comparison of whole trees."""
+"""Generates content for tests and compares whole trees."""
 import contextlib
 import hashlib
 import os
@@ -15,14 +15,12 @@ MIB = 1 << 20
 
 
 def noise(size, seed):
-    """Bytes that do not compress."""
+    """Returns `size` incompressible bytes."""
     return random.Random(seed).randbytes(size)
 
 
 def log_text(size, seed):
-    """
-    About `size` bytes of lines as a build or a search would print them; the last one is ended.
-    """
+    """Returns about `size` bytes of lines like those of a build or search. Ends with a newline."""
     rng = random.Random(seed)
     words = [
         "open",
@@ -45,18 +43,18 @@ def log_text(size, seed):
 
 
 def lines(data, first, last=None):
-    """Lines `first` to `last` (from 1, inclusive; None: to the end), as `sed -n` prints them."""
+    """Returns lines `first` to `last` (from 1, inclusive; None: to the end), like `sed -n`."""
     return b"".join(split_lines(data)[first - 1 : last])
 
 
 def split_lines(data):
-    """The lines with their ends. Only LF ends a line, unlike in bytes.splitlines()."""
+    """Splits into lines with their terminators. Unlike bytes.splitlines(), only LF ends a line."""
     parts = data.split(b"\n")
     return [p + b"\n" for p in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
 def data_folder():
-    """The folder of recorded traces, which need not exist."""
+    """Returns the folder of recorded traces, which may not exist."""
     return pathlib.Path(
         os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
     )
@@ -65,7 +63,7 @@ def data_folder():
 def tool_results(out):
     """
     Fills the directory `out`, which must not exist, with about 1,200 tool results of agents;
-    returns how many.
+    returns their number.
     """
     script = data_folder() / "tool-results"
     if script.exists():
@@ -86,8 +84,8 @@ def tool_results(out):
 
 def snapshot(root, identity=False):
     """
-    What stands below `root`: name to (type, content), and with `identity` also mode, owner, mtime,
-    links, inode and ref, which are of use between two states of one mount.
+    Maps every name below `root` to (type, content). With `identity` adds mode, owner, mtime, link
+    count, inode and ref, for comparing two states of one mount.
     """
     found = {}
     root = os.fsencode(root)
@@ -128,7 +126,7 @@ def _describe(path, identity):
 
 
 def same_tree(got, want):
-    """Two snapshots must be equal; says which names differ."""
+    """Fails unless two snapshots are equal, and names the differences."""
     wrong = [f"missing: {name!r}" for name in want if name not in got]
     wrong += [f"too many: {name!r}" for name in got if name not in want]
     wrong += [
@@ -140,7 +138,7 @@ def same_tree(got, want):
 
 
 def disk_usage(directory):
-    """Bytes on disk of the files directly in `directory`, of which some may go meanwhile."""
+    """Returns bytes on disk of the files directly in `directory`; files may vanish meanwhile."""
     total = 0
     for entry in os.scandir(directory):
         with contextlib.suppress(FileNotFoundError):
@@ -150,11 +148,11 @@ def disk_usage(directory):
 
 class State:
     """
-    Where the content of a file can be when it is used next. `settle` brings the files of a mount
-    there; what is read after it comes
+    Where the content of a file lies when a test next uses it. `settle` brings a mount's files into
+    this state; subsequent reads are served
       draft     from the kernel's cache or the journal,
-      replayed  from the journal as a new daemon found it,
-      sealed    from the kernel's cache, but is written on top of a pack,
+      replayed  from the journal as replayed by a new daemon,
+      sealed    from the kernel's cache; writes go on top of sealed content,
       stored    from a pack.
     """
 

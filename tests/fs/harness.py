@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Runs end-to-end tests of a mounted offloadfs and reports them in TAP version 13.
+"""Runs end-to-end tests on a mounted offloadfs and reports them in TAP version 13.
 
-A test is a function under @test that takes a Case. Each runs in a process group of its own, with
-its own directory, store and mountpoint, all of which are gone when it ends, however it ends.
-docs/TESTING.md has the rest.
+A test is a function decorated with @test that takes a Case. Each test runs in its own process
+group, with its own directory, store and mountpoint, all of which are cleaned up however it ends.
+See docs/TESTING.md.
 
 Environment: OFFLOADFS, OFFLOAD (the binaries), OFFLOADFS_TEST_OPTS (-o options for every mount),
-OFFLOADFS_TEST_SLOW (a factor for every time limit), OFFLOADFS_TEST_SANITIZED (the binaries have a
-sanitizer in them), OFFLOADFS_TEST_JOBS (how many tests run at once), TMPDIR.
+OFFLOADFS_TEST_SLOW (a factor for every time limit), OFFLOADFS_TEST_SANITIZED (the binaries are
+built with a sanitizer), OFFLOADFS_TEST_JOBS (how many tests run at once), TMPDIR.
 """
 import argparse
 import contextlib
@@ -31,11 +31,11 @@ import traceback
 SOURCE_ROOT = pathlib.Path(__file__).resolve().parents[2]
 OFFLOADFS = os.path.abspath(os.environ.get("OFFLOADFS") or SOURCE_ROOT / "build" / "offloadfs")
 OFFLOAD = os.path.abspath(os.environ.get("OFFLOAD") or SOURCE_ROOT / "build" / "offload")
-# A developer's own settings are not for tests.
+# The developer's own settings must not affect tests.
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 for name in ("OFFLOAD_TASK", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID"):
     os.environ.pop(name, None)
-# A busy machine may keep a daemon from its work for longer than the tools wait by default.
+# On a busy machine the daemon may take longer to answer than the tools wait by default.
 os.environ["OFFLOAD_TIMEOUT"] = "60"
 SLOW = float(os.environ.get("OFFLOADFS_TEST_SLOW") or 1)
 SANITIZED = bool(os.environ.get("OFFLOADFS_TEST_SANITIZED"))
@@ -63,11 +63,11 @@ ZERO_RANGE = 16
 
 
 class Skip(Exception):
-    """Raised by a test that cannot run here; its text says why."""
+    """Raised by a test that cannot run here. The message says why."""
 
 
 class Interrupted(BaseException):
-    """SIGTERM, SIGINT or SIGHUP."""
+    """Raised on SIGTERM, SIGINT or SIGHUP."""
 
 
 class Test:
@@ -81,8 +81,8 @@ _tests = []
 
 def test(function=None, *, variants=None, timeout=60, root=False):
     """
-    Registers a test. With `variants` (name: value) it runs once for each and gets the value after
-    the Case.
+    Registers a test. With `variants` ({name: value}), registers one test per variant, which gets
+    the value after the Case.
     """
 
     def register(f):
@@ -96,7 +96,7 @@ def test(function=None, *, variants=None, timeout=60, root=False):
 
 @contextlib.contextmanager
 def raises(*codes):
-    """The block must fail with one of these errno values."""
+    """Fails unless the block raises OSError with one of these errno values."""
     names = " or ".join(errno.errorcode[c] for c in codes)
     try:
         yield
@@ -108,19 +108,23 @@ def raises(*codes):
 
 
 def eventually(condition, what, seconds=20):
-    """Polls until `condition()` is true and returns what it returned."""
+    """
+    Polls until `condition()` is true and returns its value; fails after `seconds` (x SLOW) with
+    `what`, or what that returns then.
+    """
     deadline = time.monotonic() + seconds * SLOW
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds * SLOW:g} s: {what}")
+            text = what() if callable(what) else what
+            raise AssertionError(f"not within {seconds * SLOW:g} s: {text}")
         time.sleep(0.02)
 
 
 def same(got, want, what="content"):
-    """Bytes must be equal; says where they first are not."""
+    """Fails unless the bytes are equal, and shows the first difference."""
     if got == want:
         return
     at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
@@ -141,7 +145,7 @@ def write(path, data):
 
 
 def xattr(path, name):
-    """The value of user.offload.<name>, None where it is not set."""
+    """Returns the value of user.offload.<name>, or None if it is not set."""
     try:
         return os.getxattr(path, "user.offload." + name).decode()
     except OSError as e:
@@ -165,8 +169,8 @@ def fallocate(fd, mode, at, size):
 
 def run(*command, check=True, **options):
     """
-    Runs a program and returns it completed, with both outputs as bytes unless `options` say
-    otherwise.
+    Runs a program and returns the CompletedProcess, with both outputs captured as bytes unless
+    `options` say otherwise. With `check`, fails if the exit code is not 0.
     """
     options.setdefault("stdin", subprocess.DEVNULL if "input" not in options else None)
     options.setdefault("stdout", subprocess.PIPE)
@@ -180,17 +184,14 @@ def run(*command, check=True, **options):
 
 
 def in_processes(count, work):
-    """
-    Runs work(0) to work(count - 1), each in a process of its own; every one must return without an
-    exception.
-    """
+    """Runs work(0) to work(count - 1), each in a process of its own; fails if any raises."""
     children = [_fork(lambda i=i: work(i)) for i in range(count)]
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
     assert not any(codes), f"processes ended with {codes}"
 
 
 def as_nobody(work):
-    """Runs work() as an ordinary user, in a child of root's; as it is for any other user."""
+    """Runs work() unprivileged: in a child that drops root, or directly if the user is not root."""
     if not ROOT:
         return work()
 
@@ -224,8 +225,8 @@ def _fork(work):
 
 def mount_points(below="/", kind=b""):
     """
-    The mountpoints below a directory that this process sees, in the order of mounting; all, or of
-    one filesystem type.
+    Returns the mountpoints below a directory in this process's namespace, in mount order; `kind`
+    restricts them to one filesystem type.
     """
     with open("/proc/self/mountinfo", "rb") as f:
         fields = [line.split()[4] for line in f if b" - " + kind in line]
@@ -239,13 +240,13 @@ def _mount_id(fd):
 
 
 def stop(pid):
-    """Stops a process, and waits until each of its threads has stopped: a signal takes a moment."""
+    """Stops a process and waits until all its threads have stopped, which is not immediate."""
     threads = pathlib.Path(f"/proc/{pid}/task")
 
     def has_stopped():
         try:
             return all(b") T " in read(path) for path in threads.glob("*/stat"))
-        except FileNotFoundError:  # one has ended meanwhile
+        except FileNotFoundError:  # a thread ended meanwhile
             return False
 
     os.kill(pid, signal.SIGSTOP)
@@ -254,7 +255,7 @@ def stop(pid):
 
 @contextlib.contextmanager
 def stopped(pid):
-    """A process does nothing meanwhile."""
+    """Stops a process for the duration of the block."""
     try:
         stop(pid)
         yield
@@ -263,14 +264,14 @@ def stopped(pid):
 
 
 def is_alive(mnt):
-    """Whether `mnt` is the root of a mount whose server answers."""
+    """Tells whether `mnt` is the root of a mount whose server answers."""
     try:
         fd = os.open(mnt, os.O_PATH | os.O_DIRECTORY)
     except OSError:
         return False
     above = os.open(os.path.dirname(mnt), os.O_PATH | os.O_DIRECTORY)
     try:
-        # Of all questions about a root the one that the kernel never answers from a cache.
+        # statfs on a root is the one query that the kernel never answers from a cache.
         os.fstatvfs(fd)
         return _mount_id(fd) != _mount_id(above)
     except OSError:
@@ -281,7 +282,7 @@ def is_alive(mnt):
 
 
 def detach(mnt, lazy=False):
-    """Unmounts; returns whether it worked and what was said."""
+    """Unmounts; returns whether that worked, and the error output otherwise."""
     said = ""
     commands = [["fusermount3", "-uz" if lazy else "-u", mnt]]
     if ROOT:
@@ -297,10 +298,7 @@ def detach(mnt, lazy=False):
 
 
 def release(directory):
-    """
-    Unmounts whatever is mounted in `directory`, by force where it must be; returns a complaint when
-    it cannot.
-    """
+    """Unmounts everything in `directory`, lazily if necessary; returns an error text, or None."""
     deadline = time.monotonic() + 10
     while True:
         left = mount_points(directory)
@@ -320,9 +318,7 @@ def uring_enabled():
 
 
 class Mount:
-    """
-    One daemon and its mount. A context manager: leaving it unmounts and insists on exit code 0.
-    """
+    """One daemon and its mount. As a context manager, unmounts on exit and requires exit code 0."""
 
     def __init__(self, case, store, mnt, options):
         self.case, self.store, self.mnt = case, store, mnt
@@ -330,12 +326,12 @@ class Mount:
             o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o
         ] + list(options)
         self.program = OFFLOADFS
-        self.identity = {}  # user, group and extra_groups of the daemon, as Popen takes them
+        self.identity = {}  # user, group and extra_groups of the daemon, passed to Popen
         self.process = None
         self.log = None
 
     def __call__(self, *names):
-        """The path of a name in the mount."""
+        """Returns the path of a name in the mount."""
         return os.path.join(self.mnt, *names)
 
     def __enter__(self):
@@ -349,9 +345,7 @@ class Mount:
         return False
 
     def launch(self, **environment):
-        """
-        Starts the daemon, with more in its environment where that is given, and does not wait.
-        """
+        """Starts the daemon, with additions to its environment, and does not wait for the mount."""
         assert self.process is None
         command = [self.program, "-f"]
         if self.options:
@@ -369,11 +363,11 @@ class Mount:
         return self
 
     def serves(self):
-        """Whether the daemon has come to serving."""
+        """Tells whether the daemon serves the mount."""
         return self.mnt in mount_points() and is_alive(self.mnt)
 
     def comes_up(self):
-        """Waits until a launched daemon serves, or has ended; returns whether it serves."""
+        """Waits until a launched daemon serves or has exited; returns whether it serves."""
         return eventually(
             lambda: (self.process.poll() is not None and "ended")
             or (self.serves() and "serves"),
@@ -381,10 +375,7 @@ class Mount:
         ) == "serves"
 
     def start(self):
-        """
-        Starts the daemon and waits until it serves. A dead mount that was left there must be gone
-        then.
-        """
+        """Starts the daemon and waits until it serves. No dead mount may be left below."""
         self.launch()
         if not self.comes_up():
             raise AssertionError(
@@ -394,13 +385,13 @@ class Mount:
         return self
 
     def wait(self):
-        """Waits until the daemon has ended by itself; returns its exit code."""
+        """Waits until the daemon exits by itself; returns its exit code."""
         code = self.process.wait(30 * SLOW)
         self._ended()
         return code
 
     def unmount(self):
-        """Unmounts, and the daemon must end cleanly."""
+        """Unmounts. The daemon must exit with 0."""
         said = ""
 
         def detached():
@@ -421,9 +412,7 @@ class Mount:
             raise AssertionError(f"the daemon ended with {code} after it was unmounted")
 
     def kill9(self):
-        """
-        Kills the daemon and leaves the dead mount behind, which the next start has to clean up.
-        """
+        """Kills the daemon. The dead mount stays, for the next start to clean up."""
         self.process.kill()
         code = self.process.wait()
         self._ended()
@@ -432,36 +421,36 @@ class Mount:
         assert self.mnt in mount_points(), "a killed daemon cannot have unmounted"
 
     def remount(self, *options):
-        """Unmounts and mounts again, with other options where some are given."""
+        """Unmounts and mounts again; `options`, if any, replace the former ones."""
         self.unmount()
         self._set_options(options)
         return self.start()
 
     def crash(self, *options):
-        """Kills the daemon and starts it again, with other options where some are given."""
+        """Kills the daemon and starts it again; `options`, if any, replace the former ones."""
         self.kill9()
         self._set_options(options)
         return self.start()
 
     def make(self, name, data=b""):
-        """Writes a file, its directories first, and returns its path."""
+        """Writes a file, creating its directories, and returns its path."""
         path = self(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write(path, data)
         return path
 
     def wait_sealed(self, *paths):
-        """Waits until each file is sealed as what it now holds."""
+        """Waits until the current content of each file is sealed."""
         for path in paths:
             sha = _sha256(path)
             eventually(lambda: xattr(path, "sha256") == sha, f"{path} is sealed", 30)
 
     def tidy(self):
-        """Has the daemon make a checkpoint now, which gives back space: it seals something new."""
+        """Forces a checkpoint, which gives back space, by having something new sealed."""
         self.wait_sealed(self.make("cache/tidy", os.urandom(100)))
 
     def abandon(self):
-        """Ends the mount and the daemon after a failure, and shows what the daemon said."""
+        """Ends the mount and the daemon after a failure, and prints the daemon's output."""
         os.chdir("/")
         clean = detach(self.mnt)[0]
         clean or detach(self.mnt, lazy=True)
@@ -502,8 +491,7 @@ def _sha256(path):
 
 class Case:
     """
-    What one test works in: a directory of its own, and names in it for a store (not made yet) and a
-    mountpoint.
+    A test's working directory, with the paths of a store (not yet created) and a mountpoint in it.
     """
 
     def __init__(self, directory):
@@ -520,7 +508,7 @@ class Case:
         return Mount(self, store or self.store, mnt or self.mnt, options).start()
 
     def open_to_others(self):
-        """Lets other users through to the mountpoint."""
+        """Gives other users access to the mountpoint."""
         os.chmod(self.dir, 0o711)
         for above in pathlib.Path(self.dir).parents:
             if not above.stat().st_mode & stat.S_IXOTH:
@@ -535,7 +523,7 @@ def _raise_interrupted(signum, _frame):
 
 
 def _test_process(chosen, directory, result_fd, log_fd):
-    """The child: runs one test and writes (status, reason) to `result_fd`, or nothing: failed."""
+    """Runs one test in the child; writes (status, reason) to `result_fd`; nothing there: failed."""
     try:
         os.setsid()
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -557,7 +545,7 @@ def _test_process(chosen, directory, result_fd, log_fd):
 
 
 def _outcome(chosen, case):
-    """Runs the test and ends what it left mounted; returns (status, reason)."""
+    """Runs the test and ends any mounts it left; returns (status, reason)."""
     status, reason = "fail", ""
     try:
         chosen.function(case, *chosen.arguments)
@@ -572,7 +560,7 @@ def _outcome(chosen, case):
 
 
 def parent_of(pid):
-    """None: there is no such process."""
+    """Returns the parent of a process, or None if there is no such process."""
     with contextlib.suppress(OSError):
         return int(pathlib.Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
 
@@ -582,9 +570,7 @@ def children_of(pid):
 
 
 def _collect_orphans():
-    """
-    Waits for what the test left running (daemons that went to the background); returns complaints.
-    """
+    """Waits for background processes that the test left running; returns complaints."""
     complaints = []
     deadline = time.monotonic() + 10 * SLOW
     while True:
@@ -607,12 +593,12 @@ def _collect_orphans():
 
 
 def _wait(pid, seconds):
-    """Waits for the test; returns a complaint when it had to be killed."""
+    """Waits for the test; returns a complaint if it had to be killed, or None."""
     deadline = time.monotonic() + seconds
     pause = 0.001
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGUSR1)  # shows where it hangs
+            os.kill(pid, signal.SIGUSR1)  # dumps the stacks of its threads
             time.sleep(0.5)
             os.killpg(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -623,7 +609,7 @@ def _wait(pid, seconds):
 
 
 def _run(chosen, keep):
-    """Runs one test and returns (status, reason, text)."""
+    """Runs one test; returns (status, reason, output)."""
     if chosen.root and not ROOT:
         return "skip", "needs root", ""
     directory = os.path.realpath(tempfile.mkdtemp(prefix="offloadfs-test-"))
@@ -655,10 +641,7 @@ def _run(chosen, keep):
 
 
 def _remove(directory):
-    """
-    Removes the directory of a test, whatever modes the test left there; returns a complaint when it
-    cannot.
-    """
+    """Removes a test's directory, whatever its modes; returns an error text, or None."""
     for folder, names, _ in os.walk(directory):
         for path in (os.path.join(folder, name) for name in names):
             with contextlib.suppress(OSError):
@@ -670,9 +653,9 @@ def _remove(directory):
 
 def isolate():
     """
-    Moves to a mount namespace of its own, where this is allowed. A namespace that somebody else
-    makes starts with a copy of every mount it sees, and a copy keeps the daemon of a test running
-    after the test has unmounted.
+    Moves to a private mount namespace, if allowed. Otherwise a namespace created elsewhere
+    meanwhile would copy the mounts of a test, and a copy keeps the daemon running after the test
+    has unmounted.
     """
     if not ROOT or _libc.unshare(_CLONE_NEWNS) != 0:
         return
@@ -682,12 +665,12 @@ def isolate():
 
 
 def adopt():
-    """From now on the orphans of this process's children are its own, and it can wait for them."""
+    """Makes this process adopt the orphans of its children, so that it can wait for them."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def prepare():
-    """To be called once, before tests are run in this process."""
+    """Prepares this process for running tests. Call once."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _raise_interrupted)
     adopt()
@@ -695,14 +678,14 @@ def prepare():
 
 
 def end_with_parent():
-    """This process gets SIGTERM when its parent ends."""
+    """Has this process receive SIGTERM when its parent ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def run_case(function, *arguments, timeout):
     """
-    Runs function(case, *arguments) as a test is run; returns "pass", "fail" or "skip", and what it
-    wrote or why it was skipped.
+    Runs function(case, *arguments) as a test; returns "pass", "fail" or "skip", and its output or
+    the reason why it was skipped.
     """
     status, reason, text = _run(
         Test(function.__name__, function, arguments, timeout, False), False
@@ -711,13 +694,13 @@ def run_case(function, *arguments, timeout):
 
 
 def run_once(function, *arguments, timeout):
-    """The same; returns whether it passed, and what it wrote."""
+    """Like run_case(), but returns whether the test passed, and its output."""
     status, text = run_case(function, *arguments, timeout=timeout)
     return status == "pass", text
 
 
 def unable():
-    """Why no test can run for this user, or None."""
+    """Returns why this user cannot run any test, or None."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK) or not shutil.which("fusermount3"):
         return "this user has no /dev/fuse or no fusermount3"
     return None
@@ -725,8 +708,8 @@ def unable():
 
 class Worker:
     """
-    A process that runs one test after another. It has a mount namespace of its own where that is
-    allowed, and adopts what its tests leave running, so that workers do not meet each other.
+    A process that runs one test after another. It has a private mount namespace, if allowed, and
+    adopts the processes that its tests leave running, so that workers do not disturb each other.
     """
 
     def __init__(self, tests, keep):
@@ -736,17 +719,18 @@ class Worker:
         if self.pid == 0:
             try:
                 self._work(tests, keep, theirs)
-            finally:  # whatever a signal interrupts while the work ends
+            finally:  # also if a signal interrupts the cleanup
                 os._exit(0)
         theirs.close()
-        # No test starts before every worker has its namespace, which copies the mounts there are.
+        # Wait until the worker has its namespace. Namespaces copy the existing mounts, so none may
+        # be created once a test runs.
         self.connection.recv()
 
     def _work(self, tests, keep, connection):
-        """The child: runs the tests whose numbers it is sent."""
+        """Runs, in the child, the tests whose numbers it receives."""
         try:
             prepare()
-            signal.signal(signal.SIGINT, lambda *_: None)  # a terminal's is left to the parent
+            signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is handled by the parent
             end_with_parent()
             self.connection.close()
             connection.send("ready")
@@ -773,7 +757,7 @@ class Worker:
 
 
 def _results(tests, keep, jobs):
-    """Runs the tests, `jobs` at a time; yields (test, status, reason, text, seconds) as they end."""
+    """Runs the tests, `jobs` at a time; yields (test, status, reason, text, seconds) for each."""
     workers = []
     try:
         for _ in range(min(jobs, len(tests))):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """
-Random operations on a mount and on an ordinary directory beside it: both must give the same
-answers and end in the same tree.
+Runs random operations on a mount and on an ordinary directory. Both must give the same results and
+end with the same tree.
 
-An operation is a tuple of plain values, ("rename", "cache/a", "persistent/b", 1), so that a list of
-them can be printed, kept, run again and made shorter.
+An operation is a tuple of plain values, such as ("rename", "cache/a", "persistent/b", 1), so a list
+of operations can be printed, kept, replayed and reduced.
 """
 import errno
 import hashlib
@@ -34,12 +34,12 @@ DELAYS = (1, 30, 200, 3600000)
 EDGES = (0, 1, 4095, 4096, 65536, 131072, 262143, 262144, 262145, 524288)
 SIZES = (0, 1, 100, 4096, 5000, 70000, 300000)
 SLOTS = 3
-PAST = 10**9  # of times that were set; every other one is from the time of the test
+PAST = 10**9  # upper bound of times set by operations; later times come from running the test
 DROP_CACHES = "/proc/sys/vm/drop_caches"
 
 
 def content(kind, size, seed):
-    """Few kinds, so that much of it is the same."""
+    """Returns content of few kinds, so that much of it is equal."""
     if kind == "noise":
         return random.Random(seed).randbytes(size)
     if kind == "text":
@@ -48,7 +48,7 @@ def content(kind, size, seed):
 
 
 class Side:
-    """One of the two trees, with the files that are held open in it. A method is an operation."""
+    """One of the two trees, with the files held open in it. Each method is an operation."""
 
     def __init__(self, root):
         self.root = root
@@ -62,7 +62,7 @@ class Side:
             os.close(fd)
         self.held.clear()
 
-    # What is done by name.
+    # Operations by name.
 
     def write(self, name, flags, at, size, kind, seed):
         fd = os.open(self.path(name), flags, 0o664)
@@ -145,7 +145,7 @@ class Side:
             os.close(fd)
 
     def sweep(self, name):
-        """Removes files while the directory is being read: each shows once."""
+        """Removes files while reading the directory; each must be listed exactly once."""
         swept = []
         with os.scandir(self.path(name)) as entries:
             for entry in entries:
@@ -163,7 +163,7 @@ class Side:
                 if e.errno != errno.EOPNOTSUPP:
                     raise
                 allocate_otherwise(fd, mode, at, size)
-            # Whether it changes the time when there is nothing to do is not agreed upon.
+            # Filesystems differ in whether a call that changes nothing updates the time.
             os.utime(fd)
             return os.fstat(fd).st_size
         finally:
@@ -192,7 +192,7 @@ class Side:
         finally:
             os.close(fd)
 
-    # What is done to a file that is held open, whatever becomes of its names.
+    # Operations on a file that is held open, whatever happens to its names.
 
     def hold(self, slot, name):
         fd = os.open(self.path(name), os.O_RDWR | os.O_NONBLOCK)
@@ -223,7 +223,7 @@ class Side:
 
 
 def allocate_otherwise(fd, mode, at, size):
-    """What fallocate() does, where the ordinary filesystem lacks it."""
+    """Imitates fallocate() if the ordinary filesystem lacks it."""
     length = os.fstat(fd).st_size
     if mode & (PUNCH_HOLE | ZERO_RANGE):
         os.pwrite(fd, bytes(max(0, min(size, length - at))), at)
@@ -232,11 +232,11 @@ def allocate_otherwise(fd, mode, at, size):
 
 
 def describe(path):
-    """What two trees must agree on, of one file."""
+    """Returns the properties of a file that both trees must agree on."""
     st = os.lstat(path)
     links, size, what = st.st_nlink, st.st_size, None
     if stat.S_ISDIR(st.st_mode):
-        # Not every filesystem counts directories.
+        # Some filesystems do not count subdirectories.
         links, size = 2 + sum(e.is_dir(follow_symlinks=False) for e in os.scandir(path)), None
     elif stat.S_ISLNK(st.st_mode):
         what = os.readlink(path)
@@ -244,7 +244,7 @@ def describe(path):
 
 
 def snapshot(root):
-    """Every name below `root`: what describe() tells, content, the first name of the same file."""
+    """Maps each name below `root` to describe(), a content digest and the file's first name."""
     found, first = {}, {}
     for top in TOPS:
         for folder, dirs, names in os.walk(os.path.join(root, top)):
@@ -263,7 +263,7 @@ def snapshot(root):
 
 
 def directory_links(root):
-    """The directories whose link count is not 2 and one for each directory in them (1: not told)."""
+    """Lists directories whose link count is not 2 plus the subdirectories (or 1: unknown)."""
     wrong = []
     for folder, dirs, _ in os.walk(root):
         want = 2 + sum(not os.path.islink(os.path.join(folder, d)) for d in dirs)
@@ -279,8 +279,8 @@ class Differs(AssertionError):
 
 class Model:
     """
-    Runs operations on both sides. Beyond those of Side there are: remount, crash (SIGKILL and a
-    start), pause, settle (all is sealed), drop_caches, check (the trees are equal).
+    Runs operations on both sides. In addition to those of Side: remount, crash (SIGKILL and
+    restart), pause, settle (seals everything), drop_caches, check (compares the trees).
     """
 
     def __init__(self, case, delay):
@@ -347,11 +347,11 @@ def drop_caches():
         with open(DROP_CACHES, "w") as f:
             f.write("3")
     except OSError:
-        pass  # only root may, and not everywhere
+        pass  # needs root, and is not possible everywhere
 
 
 class Generator:
-    """Makes operations up; looks at the plain tree, so that most of them make sense."""
+    """Makes up operations. It consults the plain tree so that most of them make sense."""
 
     WEIGHTS = {
         "create": 10,
@@ -408,7 +408,7 @@ class Generator:
             ]
 
     def any(self):
-        """Perhaps a name that cannot be."""
+        """Returns a random path, which may not be valid."""
         depth = self.rng.randrange(1, 4)
         return "/".join([self.rng.choice(TOPS), *self.rng.choices(NAMES, k=depth)])
 
@@ -418,7 +418,7 @@ class Generator:
         return self.any()
 
     def folder(self):
-        """Never a top: what those refuse is their own."""
+        """Never returns a top-level directory: those have refusals of their own."""
         below = [d for d in self.dirs if d not in TOPS]
         return self.rng.choice(below) if below and self.rng.random() < 0.85 else self.any()
 
@@ -519,8 +519,8 @@ class Generator:
 
 def play(case, ops, delay, record=None):
     """
-    Runs operations, an iterable that may ask for the plain tree's place; each is told to
-    `record` before it is run, and a failure shows the last of them.
+    Runs the operations that ops(root of the plain tree) yields. Each is written to `record` before
+    it runs; a failure prints the last of them.
     """
     model = Model(case, delay)
     recent = []
@@ -542,7 +542,7 @@ def play(case, ops, delay, record=None):
 
 
 def random_ops(seed, steps):
-    """Operations for play(): the same ones for the same seed and number."""
+    """Returns operations for play(), determined by `seed` and `steps`."""
 
     def ops(root):
         generator = Generator(seed, root)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """
-Services on the loopback that play a language model from a script, and take only what the real ones
-would: OpenAI's chat completions and Anthropic's Messages.
+Local servers that play a language model from a script and, like the real services, reject invalid
+requests: OpenAI's chat completions and Anthropic's Messages.
 
-A script is a generator. It yields lists of commands, or (words, commands), is sent the texts of
-their results as the model got them, and returns its last words.
+A script is a generator. It yields lists of commands, or (words, commands), receives the texts of
+their results as the model got them, and returns the model's final words.
 """
 import contextlib
 import http.server
@@ -16,21 +16,23 @@ import traceback
 
 class Service:
     """
-    One chat. `problems` is what was wrong with requests, `requests` their bodies, and `original`
-    the messages as they would be had nothing been taken out of them.
+    One chat. `problems` lists errors in requests, `requests` their bodies; `original` holds the
+    messages as they would be if nothing had been taken out.
     """
 
     def __init__(self, script, run, on_request=None):
         """
-        `run` gives the result of a command as the agent's tool has to give it; `on_request` is
-        called with the service and each valid request, before it is answered.
+        `run` returns the result of a command as the agent's tool must return it. `on_request`, if
+        given, is called with the service and each valid request before it is answered.
         """
         self.script, self.run, self.on_request = script, run, on_request
         self.requests, self.original, self.problems = [], [], []
         self.commands, self.started = [], False
 
     def reply(self, path, headers, body):
-        """The object to answer with; AssertionError: the service would refuse the request."""
+        """
+        Returns the response object; raises AssertionError if the service would refuse the request.
+        """
         request = json.loads(body)
         self.check(path, headers, request)
         self.requests.append(request)
@@ -60,7 +62,7 @@ class Service:
         return answer
 
     def size(self, request):
-        """The bytes of a request's messages."""
+        """Returns the size of a request's messages in bytes."""
         return len(json.dumps([request.get("system"), request["messages"]]))
 
 
@@ -165,7 +167,7 @@ class Anthropic(Service):
 
 @contextlib.contextmanager
 def serving(service):
-    """Serves on the loopback; gives what the environment of a client needs."""
+    """Serves on the loopback interface; yields the environment that a client needs."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
@@ -203,7 +205,7 @@ def serving(service):
 
 
 def result_of(command, cwd, env):
-    """What the examples' tool answers to a command."""
+    """Returns what the tool of the examples answers to a command."""
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=cwd,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""offload agent run: what a command in it has, and that nothing else of the store can be reached."""
+"""offload agent run: what its command is given, and that it can reach nothing else of the store."""
 import contextlib
 import ctypes
 import errno
@@ -51,14 +51,17 @@ def need_namespaces():
 
 
 class UserMount(Mount):
-    """Answers to its user alone."""
+    """A mount that answers its user alone, so that user has to probe it."""
 
     def serves(self):
         return run("test", "-d", self("cache"), check=False, **self.identity).returncode == 0
 
 
 class Agents:
-    """A user's workspace, with a tree, two agents and the programs; others cannot enter a build."""
+    """
+    A user's workspace with a tree, two agents and copies of the programs, as the user may not be
+    able to enter the build directory.
+    """
 
     def __init__(self, case, uid=0):
         need_namespaces()
@@ -80,7 +83,7 @@ class Agents:
             "HOME": self.home,
             "XDG_CONFIG_HOME": self("config"),
             "PATH": self("bin") + os.pathsep + os.environ["PATH"],
-            "OFFLOADFS_COREDUMP": "1",  # to be looked into as far as the kernel allows it
+            "OFFLOADFS_COREDUMP": "1",  # allows inspection as far as the kernel does
         }
         for name in ("OFFLOAD_DIR", "OFFLOAD_STORE", "OFFLOAD_AGENT"):
             self.env.pop(name, None)
@@ -89,7 +92,7 @@ class Agents:
 
     def _belong_to(self, uid):
         self.case.open_to_others()
-        os.chmod(self.case.dir, 0o1733)  # sanitizers report there
+        os.chmod(self.case.dir, 0o1733)  # for the reports of sanitizers
         if os.stat(DEVICE).st_mode & 0o006 != 0o006:
             os.mknod(self("fuse"), stat.S_IFCHR, os.stat(DEVICE).st_rdev)
             os.chmod(self("fuse"), 0o666)
@@ -132,7 +135,7 @@ class Agents:
 
 @contextlib.contextmanager
 def running(a, name, script):
-    """A script that has written its first line."""
+    """Runs a script in an agent and yields it once it has written its first line."""
     command = (a.program, "agent", "run", name, "--", "sh", "-c", script)
     with a.start(*command, stdout=subprocess.PIPE) as p:
         try:
@@ -183,7 +186,7 @@ def the_environment_and_the_standard_descriptors_stay(case):
 def an_agent_of_an_agent(case):
     with agents(case) as a:
         inner = f"{a.program} agent run in -- sh -c 'mkdir -p .offload/cache; echo x > .offload/cache/f'"
-        if a.uid:  # root's have a read-only /proc
+        if a.uid:  # root's agents have a read-only /proc
             a.sh("out", inner)
             assert read(a.mount("agents/out/agents/in/cache/f")) == b"x\n"
         a.sh("out/beside", "mkdir -p .offload/cache; echo y > .offload/cache/f")
@@ -192,7 +195,7 @@ def an_agent_of_an_agent(case):
         assert a.sh("beside", "cat .offload/cache/f", env=env) == "y\n"
 
 
-# --- How it ends ----------------------------------------------------------------------------------
+# --- The end of a run -----------------------------------------------------------------------------
 
 
 @test
@@ -269,7 +272,7 @@ def processes():
 
 @test
 def signals_to_the_group_stay_inside(case):
-    """Where there is no terminal. The daemon may be in the group of whoever starts agents."""
+    """Without a terminal. The daemon may be in the process group of whoever starts agents."""
     with agents(case) as a:
         script = f"""
             trap 'echo outside' USR1
@@ -299,7 +302,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def expect(self, text):
-        """Reads up to a text, and returns what came before."""
+        """Reads until `text` appears; returns what came before it."""
 
         def there():
             if select.select([self.fd], [], [], 0)[0]:
@@ -322,8 +325,9 @@ class Terminal:
 @contextlib.contextmanager
 def terminal(a):
     """
-    Waits for the shell at the end: closing a terminal sends SIGCONT to what runs on it, and if that
-    is a tool in its sanitizer's leak check, which stops the program by SIGSTOP, the tool hangs.
+    Yields a Terminal, and waits for its shell at the end. Closing a terminal sends SIGCONT to the
+    programs on it; a tool would hang if its sanitizer's leak check had just stopped it with
+    SIGSTOP.
     """
     t = Terminal(a)
     try:
@@ -343,7 +347,7 @@ def interrupts_of_a_terminal(case):
         t.type("\x03")
         t.expect("got-it")
         t.expect("a-fter")
-        # No shell: dash does not see an interrupt that comes while it starts a command.
+        # Run tail without a shell: dash misses an interrupt that arrives while it starts a command.
         t.type("echo rea''dy >word; offload agent run one -- tail -f word\n")
         t.expect("ready")
         t.type("\x03")
@@ -378,7 +382,7 @@ def a_shell_inside_has_job_control_and_gives_the_terminal_back(case):
     with agents(case) as a, terminal(a) as t:
         t.type("sh -c 'offload agent run one -- env PS1=in\"si\"de: bash --norc -i; read x; echo b''ack-$x'\n")
         t.expect("inside:")
-        # No shell: one that is stopped while it starts a command is never reported as stopped.
+        # No shell around tail: one stopped while it starts a command is never reported as stopped.
         t.type("echo rea''dy >word; tail -f word\n")
         t.expect("ready")
         t.type("\x1a")
@@ -415,12 +419,12 @@ def nothing_is_typed_into_a_terminal_by_the_agent(case):
         write(a("type.py"), script.encode())
         t.type(f"offload agent run one -- {python_of(a)} {a('type.py')}\n")
         t.expect(f"errno {errno.EPERM}")
-        # A signal to the group, which the shell's job is in.
+        # Signal the process group, which would include the shell's job.
         t.type("offload agent run one -- sh -c 'kill -KILL 0; echo al''ive'\n")
         t.expect("alive")
 
 
-# --- What is refused ------------------------------------------------------------------------------
+# --- Refusals -------------------------------------------------------------------------------------
 
 
 def refused(done, *words):
@@ -445,7 +449,7 @@ def what_cannot_be_isolated_is_not_run(case):
         refused(a.run(*within, none + run_it, check=False), "user.max_user_namespaces")
         masked = "mount -t tmpfs none /proc/tty; exec unshare -Ur sh -c "
         refused(a.run(*within, f"{masked}'{run_it}'", check=False), "/proc")
-        # A store that was moved away, so that nobody knows what to hide.
+        # A store that was moved away: nobody knows what to hide.
         os.rename(a.store, a("elsewhere"))
         refused(a.agent("one", "echo", "ran", check=False), a.store)
         os.rename(a("elsewhere"), a.store)
@@ -458,7 +462,7 @@ def what_cannot_be_isolated_is_not_run(case):
 
 
 def handle_of(path):
-    """Type and bytes, as open_by_handle_at() takes them."""
+    """Returns (type, hex bytes) of a file's handle for open_by_handle_at(); None: it has none."""
     handle = ctypes.create_string_buffer(struct.pack("Ii", 128, 0) + bytes(128))
     mount_id = ctypes.c_int()
     if libc.name_to_handle_at(-100, os.fsencode(path), handle, ctypes.byref(mount_id), 0) != 0:
@@ -476,7 +480,7 @@ def writable_memory(pid):
 
 
 def disk_of(path):
-    """The block device that a file lies on, if it is one that can be opened."""
+    """Returns the block device that holds a file, or None if there is none that can be opened."""
     device = os.stat(path).st_dev
     for name in os.listdir("/dev"):
         with contextlib.suppress(OSError):
@@ -488,7 +492,7 @@ def disk_of(path):
 
 
 def python_of(a):
-    """An interpreter that the user can run: ours may be in a home of its own."""
+    """Returns an interpreter that the user can run: ours may be in a private home directory."""
     for program in (sys.executable, "/usr/bin/python3"):
         if a.run("test", "-x", program, check=False).returncode == 0:
             return program
@@ -496,7 +500,7 @@ def python_of(a):
 
 
 def open_as(a, path):
-    """A directory as its user opens it: into a mount of one's own nobody else can come."""
+    """Returns a directory opened by the user of `a`. Nobody else can enter that user's mount."""
     ours, theirs = socket.socketpair()
     script = (
         "import os, socket, sys\n"
@@ -517,7 +521,7 @@ def bind(a, path, point):
 
 @contextlib.contextmanager
 def mount_more(a, context):
-    """Everything that root can mount and that shows the tree, the store or the daemon once more."""
+    """Adds everything that root can mount to show the tree, store or daemon a second time."""
     for name, what in (
         ("second_mount", a.mnt),
         ("agent_mount", a.mount("agents/b")),

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-Trees of agents by the ways into them: what a process that has one of them alone learns of the others.
+What a process confined to one agent's tree can learn about other trees.
 
-Each try is made three times. From outside it gives something, so that it is known to be a try; from
-inside, for what another tree has, it gives exactly what it gives there for what never was.
+Each attempt is made three times. From outside it must yield something, which proves that it is an
+attempt. From inside, aimed at what another tree has, it must yield exactly what it yields for
+something that never existed.
 """
 import contextlib
 import ctypes
@@ -42,7 +43,7 @@ MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 
 
 def outcome(work, *arguments):
-    """What a try gives: its result, or the name of its error."""
+    """Returns the result of a call, or the name of its error."""
     try:
         return work(*arguments)
     except OSError as e:
@@ -56,7 +57,7 @@ def call(result):
 
 
 def collect(root, how="run"):
-    """Waits for the end of a collection and returns what it says."""
+    """Starts a garbage collection, waits for its end and returns its report."""
     os.setxattr(root, "user.offload.gc", how.encode())
     while (said := json.loads(os.getxattr(root, "user.offload.gc")))["state"] == "running":
         time.sleep(0.01)
@@ -64,7 +65,7 @@ def collect(root, how="run"):
 
 
 class Inside:
-    """A process for which a directory is all that there is; it does what it is asked to do."""
+    """A process that sees nothing but one directory, and runs what it is asked to run."""
 
     def __init__(self, directory, place):
         self.pipe, theirs = multiprocessing.Pipe()
@@ -100,7 +101,7 @@ class Inside:
             work, arguments = pipe.recv()
             try:
                 pipe.send(outcome(work, *arguments))
-            except Exception as e:  # it is for who asked to report it
+            except Exception as e:  # reported to the caller
                 pipe.send(e)
 
     def __call__(self, work, *arguments):
@@ -127,7 +128,7 @@ def inside(m, tree, case):
         yield process
 
 
-# --- What there is --------------------------------------------------------------------------------
+# --- Content of the trees -------------------------------------------------------------------------
 
 SHARED = b"what several have written\n" * 3000
 STEP = {"tool": "bash", "args": {"command": "make"}, "result": "zebrafish of a step"}
@@ -135,7 +136,7 @@ LEDGER = b"put\tzebrafish\tsecret-task\t1\t100\t10\t5"
 
 
 class Place:
-    """A file of a tree, and all by which it may be found."""
+    """A file of a tree, with everything that could lead to it."""
 
     def __init__(self, m, tree, word):
         self.tree, self.word = tree, word
@@ -166,7 +167,10 @@ class Place:
 
 
 def never(m, place, key):
-    """The same of what never was; a ref is one that this store gives out."""
+    """
+    Returns the counterpart of place.has(key) for something that never existed. The ref is one that
+    this store has given out.
+    """
     ref = xattr(m("cache/never"), "ref")
     return {
         "ref": ref,
@@ -178,15 +182,16 @@ def never(m, place, key):
     }.get(key, f"{key}-qqxxzzvv")
 
 
-# --- The tries ------------------------------------------------------------------------------------
+# --- Attempts -------------------------------------------------------------------------------------
 
 _tries = []
-OF_AGENTS = ("agent", "word of an agent")  # to be tried from the tree above
+OF_AGENTS = ("agent", "word of an agent")  # attempted from the tree above
 
 
 def attempt(key, *suffixes):
     """
-    Registers a try: f(root, thing, suffix) for each suffix, where `thing` is what another tree has.
+    Registers an attempt: f(root, thing, suffix) for each suffix. `thing` is something that another
+    tree has.
     """
 
     def register(f):
@@ -307,11 +312,11 @@ def context_of_task(root, thing, suffix):
 
 @attempt("task", "")
 def dry_run_of_task(root, thing, suffix):
-    """What a collection of another's task would remove."""
+    """Counts what a collection of another tree's task would look at."""
     return collect(root, f"dry-run task {thing}")["looked"]
 
 
-# From above the path is another, and so the file is where its tree is; but no name leads there.
+# From outside, these paths lead above the other tree, where its file is found. Inside, nowhere.
 @attempt("word", "..", "../..", "agents/../..")
 def up(root, thing, suffix):
     found = []
@@ -320,19 +325,19 @@ def up(root, thing, suffix):
     return found or "nothing"
 
 
-# --- What must stay the same whatever others do ---------------------------------------------------
+# --- What changes in other trees must not affect --------------------------------------------------
 
 _sights = []
 _calls = itertools.count(1)
 
 
 def ask(root, query):
-    """Answers are kept for a moment by their names, in which blanks count."""
+    """Searches. Blanks make each name unique, since answers are kept by name for a moment."""
     return read(os.path.join(root, "search", query + " " * (next(_calls) % 99))).decode()
 
 
 def sight(f):
-    """Registers something that a tree shows, which changes with what is in it."""
+    """Registers a function that returns something a tree shows about its own content."""
     _sights.append(f)
     return f
 
@@ -413,7 +418,7 @@ def names_of_root(root):
 
 
 def fixed(root):
-    """What no tree has from another, and does not change at all."""
+    """Returns what no tree takes from another, and what never changes."""
     return [
         read(os.path.join(root, "README.md")),
         read(os.path.join(root, ".offload/config.ini")),
@@ -426,7 +431,7 @@ def fixed(root):
 
 
 def own(root):
-    """What the files of a tree say of themselves."""
+    """Returns what the files of a tree say about themselves."""
     found = []
     for folder, folders, names in os.walk(root):
         folders[:] = [f for f in folders if f not in ("views", "refs", "search", ".offload")]
@@ -451,7 +456,7 @@ def settle(m, *paths):
 
 
 def wait_told(root):
-    """Until the log tells of all files in a tree, which it does soon after they are sealed."""
+    """Waits until the log covers all files of a tree, which happens soon after they are sealed."""
     files = [
         os.path.join(folder, name)
         for top in ("cache", "tasks", "agents")
@@ -466,7 +471,7 @@ def wait_told(root):
 
 @contextlib.contextmanager
 def forest(case, *options, start=None):
-    """A mount with files in the tree at its root and in three of agents; yields it and the places."""
+    """Yields a mount with files in its root tree and in three agents' trees, and {tree: Place}."""
     with case.mount(SEAL_SOON, *options) if not start else start() as m:
         for tree in TREES:
             os.makedirs(m(tree, "agents"), exist_ok=True) if not tree else os.mkdir(m(tree))
@@ -500,7 +505,7 @@ def what_others_have_never_was(case, tree):
                 if got != nothing:
                     leaks += 1
                     print(f"{name} for {other or 'the root'}: {got!r}, and not {nothing!r}")
-        # What it is given itself, it finds.
+        # It finds everything of its own.
         for name, work, key, suffix in _tries:
             if key not in OF_AGENTS:
                 found = agent(work, "/", places[tree].has(key), suffix)
@@ -510,7 +515,7 @@ def what_others_have_never_was(case, tree):
 
 
 def disturb(m, tree):
-    """Much happens in a tree; each time something else."""
+    """Causes many changes in a tree, different ones each time."""
     place = f"cache/kind{time.monotonic_ns()}"
     for n in range(5):
         path = m.make(os.path.join(tree, place, f"zebrafish-{n}"), SHARED + os.urandom(2 << 20))
@@ -542,7 +547,7 @@ def nothing_changes_by_what_others_do(case, tree):
                 if now != was:
                     leaks += 1
                     print(f"{f.__name__} for {other or 'the root'}: {now!r}, and not {was!r}")
-                # The same shows what has happened to who may know it; but what is kept is kept.
+                # Whoever may see the other tree sees the change, except in values that are kept.
                 if f not in (fixed, own, metrics, status, names_of_root, log_bounds) and other:
                     changed = outcome(f, m(other))
                     assert changed != outside, (f.__name__, changed)
@@ -585,7 +590,7 @@ libc.seekdir.argtypes = [ctypes.c_void_p, ctypes.c_long]
 
 
 def positions(path, after=0):
-    """Names in a directory, each with the position that follows it; from a position on."""
+    """Lists (name, position after it) of a directory, starting after position `after`."""
     found, stream = [], libc.opendir(os.fsencode(path))
     libc.seekdir(stream, after)
     while entry := libc.readdir64(stream):
@@ -595,7 +600,7 @@ def positions(path, after=0):
 
 
 def handle(path):
-    """The number by which the kernel knows a file: anybody gets it."""
+    """Returns the kernel's number of a file, which anybody can obtain."""
     buf = ctypes.create_string_buffer(136)
     struct.pack_into("I", buf, 0, 128)
     call(libc.name_to_handle_at(-100, os.fsencode(path), buf, ctypes.byref(ctypes.c_int()), 0))
@@ -604,7 +609,10 @@ def handle(path):
 
 
 def numbers(root):
-    """Lists, of each 20 files in order of age, of numbers that could tell what came in between."""
+    """
+    Returns lists of numbers, each for 20 files in order of age, whose gaps could reveal what was
+    created in between.
+    """
     paths = [os.path.join(root, f"cache/{n}") for n in range(20)]
     listed = dict(positions(os.path.join(root, "cache")))
     viewed = dict(positions(os.path.join(root, "views/by-category/general")))
@@ -629,7 +637,7 @@ def numbers_tell_nothing_of_what_is_made_elsewhere(case):
                 assert len(set(found)) == 20 and found != sorted(found), (name, found)
                 assert max(found) > 1 << 32, (name, found)
                 assert all(0 < n < 1 << 63 for n in found), (name, found)
-        # A position stays good, also while a directory changes and after a restart.
+        # A position stays valid while a directory changes and after a restart.
         before = positions(m("agents/a/cache"))
         os.unlink(m("agents/a/cache/12"))
         os.unlink(m("agents/a/cache/15"))
@@ -690,7 +698,7 @@ def what_a_file_takes_tells_nothing_of_others(case):
 
 
 def where(m, tree, place):
-    """By which ways a tree has the file of a place."""
+    """Lists the ways by which a tree leads to the file of a place."""
     entry, found = place.has("entry"), []
     ways = {
         "ref": lambda: read(m(tree, "refs", place.ref)),
@@ -717,10 +725,13 @@ def above(tree):
 
 
 def is_only_in(m, tree, place):
-    """All ways lead to it from its tree; by ref, and no other, from those above; none from others."""
+    """
+    Checks that a file can be reached in every way from its own tree, only by ref from the trees
+    above, and not at all from others.
+    """
     for other in TREES:
         want = 9 if other == tree else 3 if tree.startswith(other) else 0
-        # The kernel is told by a thread to forget links.
+        # A thread tells the kernel to forget links.
         eventually(
             lambda: len(where(m, other, place)) == want,
             f"{other or 'the root'} has {want} ways to what is in {tree or 'the root'}",
@@ -776,7 +787,7 @@ def a_file_of_several_names_is_of_one_tree(case):
                     m.make(os.path.join(other, "cache/plain"))
                     with raises(errno.EXDEV):
                         renameat2(m(other, "cache/plain"), m(one, "cache/link"), RENAME_EXCHANGE)
-        # A directory takes all names along, or is refused as well.
+        # A directory takes all names with it, or the move is refused too.
         for tree in TREES:
             os.mkdir(m(tree, "cache/dir"))
             os.rename(m(tree, "cache/link"), m(tree, "cache/dir/link"))
@@ -820,11 +831,11 @@ def trees_stay_where_they_are(case):
         assert sorted(os.listdir(m("agents"))) == ["a", "b"]
 
 
-# --- Descriptors that are kept --------------------------------------------------------------------
+# --- Open descriptors -----------------------------------------------------------------------------
 
 
 def keep_open(path):
-    """Of the process that does it; the number."""
+    """Opens a file and leaves it open; returns the descriptor, for the process that runs this."""
     return os.open(path, os.O_RDWR if not os.path.isdir(path) else os.O_RDONLY)
 
 
@@ -852,13 +863,13 @@ def descriptors_of_what_was_moved_lead_nowhere_else(case):
         file = f"{task}/{mine.has('category')}/name-{mine.word}"
         fd, folder = agent(keep_open, file), agent(keep_open, task)
         os.rename(m("agents/a" + task), m("persistent/taken"))
-        # What was open stays so, as on any filesystem; but it is no way out.
+        # Open files stay open, as on any filesystem, but offer no way out.
         assert agent(pread, fd).startswith(b"the buffalo")
         assert agent(os.listdir, folder)
         assert agent(above_descriptor, folder) == "ENOENT"
         for name in (mine.ref, mine.ref + ":info", mine.ref + ":1-2"):
             assert agent(read, "/refs/" + name) == "ENOENT", name
-        # A copy between trees is for who has both.
+        # Only a process that has access to both trees can copy between them.
         m.make("agents/a/cache/copy")
         target = agent(keep_open, "/cache/copy")
         with open(places["agents/b"].path, "rb") as source, open(m("agents/a/cache/copy"), "r+b") as f:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Trees of agents with the tool: --agent and OFFLOAD_AGENT with every command; list, show, done."""
+"""Agents' trees with the tool: --agent and OFFLOAD_AGENT with every command; list, show, done."""
 import contextlib
 import errno
 import json
@@ -13,7 +13,7 @@ LONG = b"".join(b"line %d of the output\n" % n for n in range(3000))
 
 
 class Tool:
-    """The tool on one store, mounted or not."""
+    """`offload` on one store, mounted or not."""
 
     def __init__(self, case, mounted):
         self.store, self.mnt, self.mounted = case.store, case.mnt, mounted
@@ -70,7 +70,7 @@ def commands_work_on_the_agent_s_tree(case, mounted):
             done = offload("show", refs[0], *words, agent=agent, check=False)
             assert done.returncode == 1 and not done.stdout, done
             said(done, "no file has the ref")
-            # Of an agent of its own it is told where that is.
+            # An agent learns where a file of its own sub-agent is.
             inner = offload.json("show", deep["ref"], *words, agent=agent)
             assert deep["path"].endswith(inner["path"]), inner
         for query, agent in (("zebra", "a/b"), ("lion", "c")):
@@ -82,7 +82,7 @@ def commands_work_on_the_agent_s_tree(case, mounted):
         offload("promote", "-c", "notes", mine["ref"], agent="a")
         moved = offload.json("show", mine["ref"], agent="a")
         assert moved["tier"] == "long-term", moved
-        # From above, by its path, it stays in the tree that it lies in.
+        # Archived from above, by its path, it stays in its tree.
         offload("archive", "agents/a/agents/b/" + deep["path"].split("agents/b/")[-1])
         kept = offload.json("show", deep["ref"], agent="a/b")
         assert kept["tier"] == "archive", kept
@@ -183,7 +183,10 @@ def what_is_of_the_whole_store_takes_no_notice(case):
 
 
 def fill(offload):
-    """Two agents, one of them with another: a kept file, a pinned one and one of the working tier."""
+    """
+    Creates three agents, one inside another, each with a kept file, a pinned one and one of the
+    working tier.
+    """
     for agent in ("a", "a/b", "c"):
         for n, name in enumerate(("goes", "pinned", "kept")):
             offload("put", "-c", "shell", "-n", name, agent=agent, input=LONG + b"%d" % n)

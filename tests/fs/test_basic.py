@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Names, directories, links and attributes: an ordinary POSIX filesystem inside the tiers."""
+"""Names, directories, links and attributes: the tiers behave as an ordinary POSIX filesystem."""
 import errno
 import fcntl
 import os
@@ -144,10 +144,10 @@ def two_thousand_entries_are_listed_once_each(case):
             listed = os.listdir(m("cache/shell/many"))
             assert len(listed) == 2000 and set(listed) == names
             rows = run("ls", "-la", m("cache/shell/many")).stdout.splitlines()
-            assert len(rows) == 2000 + 3  # total, "." and ".."
+            assert len(rows) == 2000 + 3  # "total", "." and ".."
             m.remount()
         removed = 0
-        for entry in os.scandir(m("cache/shell/many")):  # reads on while entries go away
+        for entry in os.scandir(m("cache/shell/many")):  # continues reading while entries disappear
             os.unlink(entry.path)
             removed += 1
         assert removed == 2000 and os.listdir(m("cache/shell/many")) == []
@@ -294,7 +294,7 @@ def rename_between_kinds(case):
         os.rename(m("cache/source"), m("cache/empty"))
         assert os.listdir(m("cache/empty")) == ["kept"]
         os.link(plain, m("cache/second"))
-        os.rename(plain, m("cache/second"))  # two names of one file: nothing happens
+        os.rename(plain, m("cache/second"))  # two names of one file: no effect
         assert os.stat(plain).st_nlink == 2
         same(read(plain), b"p")
 
@@ -443,9 +443,7 @@ def owners_are_kept(case):
 
 @test
 def a_read_only_file_is_written_by_its_creator(case):
-    """
-    What git does with its objects: the mode forbids what the open that creates the file may do.
-    """
+    """Git creates objects this way: the open that creates a file may write, whatever its mode."""
     if ROOT:
         case.open_to_others()
     with case.mount(*["allow_other"] * ROOT) as m:
@@ -610,7 +608,7 @@ def a_mount_over_io_uring_works(case):
 
 
 def let_through(m):
-    """Lets other users reach what is below cache/."""
+    """Gives other users access to everything below cache/."""
     for folder in (m.mnt, m("cache")):
         if not os.stat(folder).st_mode & stat.S_IXOTH:
             os.chmod(folder, 0o755)
@@ -621,9 +619,7 @@ def create(path):
 
 
 def refused(function, *arguments):
-    """
-    The call must fail, and as something that is not allowed rather than as something that broke.
-    """
+    """Fails unless the call is refused as not permitted, not as if something were broken."""
     with raises(
         errno.EPERM,
         errno.EACCES,

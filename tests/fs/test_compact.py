@@ -59,7 +59,7 @@ def make_step(number, code=0):
 
 
 def long_history(count):
-    """Reads with refs, and every fifth step a command, of which every second one fails."""
+    """Makes read steps with refs; every fifth step is a command, and every second command fails."""
     return [
         make_step(i, code=i // 5 % 2) if i % 5 == 0 else read_step(i, ref=f"q{i}z")
         for i in range(1, count + 1)
@@ -121,7 +121,7 @@ def triggers(case):
     assert "## All steps, in full\n" in told["text"], told
     told = compact_json(case, input=lines_of(few + [read_step(6)]))
     assert told["compacted"] and told["steps"] == 6, told
-    # Few steps with much in them.
+    # Few steps with long texts.
     big = [step(i, "x", {}, "word " * 800) for i in range(1, 6)]
     told = compact_json(case, input=lines_of(big))
     assert told["compacted"] and told["tokens_before"] > 2000, told
@@ -129,7 +129,7 @@ def triggers(case):
 
 
 def check_kept(told, steps):
-    """Every ref and every failure is there."""
+    """Checks that the text has every ref and every failure."""
     refs = [one["outcome_ref"] for one in steps if one["outcome_ref"]]
     assert told["refs"] == refs, told["refs"]
     for ref in refs:
@@ -214,7 +214,7 @@ def a_hundred_megabytes(case):
     with open(huge, "rb") as f:
         done = compact(case, stdin=f, check=False)
     assert done.returncode == 2 and b"is larger than 64 MiB" in done.stderr, done
-    # One step that is nearly as large as all may be.
+    # A single step nearly as large as the limit for the whole history.
     write(huge, json.dumps(step(1, "x", {"a": "b" * (20 * MIB)}, "c" * (20 * MIB))).encode())
     text = compact(case, huge).stdout
     assert len(text) < 8192 and text.startswith(HEADER), len(text)
@@ -291,7 +291,7 @@ def steps_that_are_none_are_left_out(case):
 
 
 def made(path):
-    """The content, which must be as long as stat says."""
+    """Returns the content of a file, whose size must agree with stat()."""
     size = os.stat(path).st_size
     data = read(path)
     assert size == len(data), f"st_size {size}, {len(data)} bytes"

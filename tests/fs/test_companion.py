@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""
-The tool `offload` in a workspace: up, down, put, run, show and slice, with the mount and without
-it.
-"""
+"""`offload` in a workspace, mounted and not: up, down, put, run, show and slice."""
 import fcntl
 import hashlib
 import json
@@ -41,9 +38,7 @@ THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
 
 
 class Workspace:
-    """
-    A home, a workspace in it (a git repository unless told otherwise), and `offload` run there.
-    """
+    """A home directory with a workspace (by default a git repository) in which `offload` runs."""
 
     def __init__(self, case, git=True):
         if not os.access(OFFLOAD, os.X_OK):
@@ -91,7 +86,7 @@ class Workspace:
         return run(OFFLOAD, *words, check=check, timeout=45 * SLOW, **options)
 
     def sh(self, command):
-        """Runs a line as a user would paste it into a shell in the workspace."""
+        """Runs a command line as if a user had pasted it into a shell in the workspace."""
         return run("sh", "-c", command, cwd=self.path, env=self.env, timeout=45 * SLOW).stdout
 
     def up(self):
@@ -107,7 +102,7 @@ class Workspace:
             self.down()
 
     def store(self):
-        """The directory of the store, wherever below the home it is."""
+        """Returns the directory of the store, which may be anywhere below the home."""
         found = [
             folder
             for folder, _, names in os.walk(self.home, topdown=True)
@@ -117,13 +112,15 @@ class Workspace:
         return found[0]
 
     def ready(self, mounted):
-        """Makes the store and leaves the workspace mounted or not."""
+        """Creates the store and leaves the workspace mounted or not."""
         self.up()
         if not mounted:
             self.down()
 
     def look(self, mounted):
-        """Everything offloaded, as path in the tree: content; through the mount."""
+        """
+        Returns {path in the tree: content} and {path: ref} of all files, read through the mount.
+        """
         if not mounted:
             self.up()
         found = {}
@@ -138,7 +135,7 @@ class Workspace:
         return found, refs
 
     def only(self, mounted):
-        """The one file that was offloaded: its path in the tree, ref and content."""
+        """Returns path in the tree, ref and content of the one file that was offloaded."""
         found, refs = self.look(mounted)
         assert len(found) == 1, f"offloaded: {list(found)}"
         ((name, content),) = found.items()
@@ -146,13 +143,14 @@ class Workspace:
 
 
 def plain(text):
-    """Text without the separators of thousands."""
+    """Removes thousands separators."""
     return re.sub(r"(?<=\d),(?=\d{3})", "", text)
 
 
 def check_pointer(ws, pointer, ref, content, code=None):
     """
-    A pointer says what there is, how much, and how to get at it; what it prints as a command works.
+    Checks that a pointer states the size of its content and how to read it, and that the commands
+    it shows work.
     """
     text = plain(pointer.decode())
     assert len(text) < 6000, f"a pointer of {len(text)} characters"
@@ -170,8 +168,8 @@ def check_pointer(ws, pointer, ref, content, code=None):
 
 def slice_commands(ws, text):
     """
-    Commands that show some lines, with the lines they show: (command, first, last). `cat` needs the
-    mount.
+    Returns the commands in `text` that show lines, as (command, first, last). Those with `cat` are
+    returned only if the tree is mounted.
     """
     patterns = [r"\boffload slice [^\s`]+ (\d+)-(\d*)"]
     if ws.mnt in mount_points():
@@ -184,7 +182,7 @@ def slice_commands(ws, text):
 
 
 def values(record):
-    """Every scalar in a JSON value."""
+    """Returns every scalar in a JSON value."""
     if isinstance(record, dict):
         record = list(record.values())
     return [v for each in record for v in values(each)] if isinstance(record, list) else [record]
@@ -229,7 +227,7 @@ def what_is_stored_belongs_to_the_session_or_the_default_task(case):
         assert done.returncode == 2 and not done.stdout, done
         assert b"OFFLOAD_TASK names no task: task 'a/b': use letters" in done.stderr, done
     assert not os.path.exists(os.path.join(ws.path, "made"))
-    ws.offload("list", env={**ws.env, "OFFLOAD_TASK": "a/b"})  # what only reads does not ask
+    ws.offload("list", env={**ws.env, "OFFLOAD_TASK": "a/b"})  # reading commands ignore it
 
 
 @test
@@ -239,7 +237,7 @@ def up_and_down_leave_git_alone(case):
     write(exclude, b"*.mine\n# no final newline")
     for _ in range(2):
         ws.up()
-        ws.offload("up")  # what is up stays up
+        ws.offload("up")  # again: no effect
         assert mount_points().count(ws.mnt) == 1
         assert ws.git("status", "--porcelain") == ""
         rows = read(exclude).decode().splitlines()
@@ -326,7 +324,7 @@ def up_cleans_up_after_a_killed_daemon(case):
 
 @test
 def a_daemon_that_is_being_killed_is_waited_for(case):
-    """Its mount is dead before the kernel has let go of its lock."""
+    """The mount is dead before the kernel has released the daemon's lock."""
     ws = Workspace(case)
     ws.up()
     write(os.path.join(ws.mnt, "note"), b"survives\n")
@@ -352,7 +350,7 @@ def a_daemon_that_is_being_killed_is_waited_for(case):
 
 
 def kill_daemon(lock):
-    """Kills the one that holds the lock of a store, and first who would start another one."""
+    """Kills the daemon that holds the lock of a store, after the keeper that would replace it."""
     daemons = [int(p) for p in os.listdir("/proc") if p.isdigit() and has_open(p, lock)]
     assert len(daemons) == 1, daemons
     os.kill(parent_of(daemons[0]), signal.SIGKILL)
@@ -550,10 +548,10 @@ def the_same_output_gives_the_same_pointer(case, mounted):
     ws = Workspace(case)
     ws.ready(mounted)
     first = ws.offload("run", "-c", "shell", "--", "seq", "3000").stdout
-    time.sleep(1.1)  # another second in names that carry the time
+    time.sleep(1.1)  # names that contain the time would differ
     same(ws.offload("run", "-c", "shell", "--", "seq", "3000").stdout, first)
     ws.offload("up" if not mounted else "down")
-    # How to read it is another matter then; what it points to is the same.
+    # The instructions for reading differ, but not the target.
     other = ws.offload("run", "-c", "shell", "--", "seq", "3000").stdout
     assert (
         re.search(rb"ref [0-9a-z]+", other).group() == re.search(rb"ref [0-9a-z]+", first).group()
@@ -632,7 +630,7 @@ def output_is_printed_whole_where_the_store_is_damaged(case):
 
 @test
 def output_is_printed_whole_where_the_store_is_unwritable(case):
-    """As an ordinary user, whom modes stop."""
+    """Runs as an ordinary user, to whom file modes apply."""
     ws = Workspace(case)
     ws.up()
     ws.down()
@@ -828,17 +826,32 @@ def options_stand_in_any_place(case):
     ws.offload("promote", ref)
     hits = ws.offload("search", "line", "-n", "1").stdout
     assert hits and hits.count(b"\n") == 1, hits
-    # They end where a command begins.
+    # Options end where a command begins.
     same(ws.offload("run", "echo", "--json").stdout, b"--json\n")
     for words, said in (
         (("search", "zebra", "-x"), b"unknown option '-x'; to leave a word out, quote the query"),
         (("put", "--categry", "web"), b"unknown option '--categry': did you mean '--category'?"),
         (("stats", "--json=yes"), b"option '--json=yes' takes no value"),
+        (("list", "--json", "-xn"), b"unknown option '-x'"),
+        (("list", "-n"), b"option '-n' needs a value"),
+        (("list", "-é"), "unknown option '-é'".encode()),
         (("run", "--max-bytes", "many", "true"), b"'many' is not a count of bytes"),
     ):
         done = ws.offload(*words, check=False)
         assert done.returncode == 2 and said in done.stderr, done
     assert ws.offload("search", "--", "-line", check=False).returncode != 0
+
+
+@test
+def up_says_what_is_wrong_with_the_settings(case):
+    ws = Workspace(case)
+    ws.up()
+    settings = os.path.join(ws.store(), "config.ini")
+    write(settings, b"nonsense\n")
+    done = ws.offload("up", check=False)
+    assert done.returncode == 1 and b"config.ini" in done.stderr, done
+    os.unlink(settings)
+    ws.finish()
 
 
 @test

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-Many at once: what they leave must be what each of them did, also when the daemon is killed in
-between.
+Concurrent writers, readers and renamers. The result must be what each of them did, even if the
+daemon is killed meanwhile.
 """
 import contextlib
 import os
@@ -29,7 +29,7 @@ DELAYS = {"drafts": SEAL_NEVER, "sealing": "seal_delay=1"}
 
 
 def in_threads(count, work):
-    """Runs work(0) to work(count - 1) in threads and passes the first exception on."""
+    """Runs work(0) to work(count - 1) in threads; raises the first exception of any."""
     failures = []
 
     def guarded(i):
@@ -52,7 +52,7 @@ IN = {"threads": in_threads, "processes": in_processes}
 
 @contextlib.contextmanager
 def meanwhile(work):
-    """Repeats work() in a thread during the block, and passes an exception of it on."""
+    """Repeats work() in a thread during the block; raises its exception, if any, at the end."""
     stop = threading.Event()
     failures = []
 
@@ -130,7 +130,7 @@ def acknowledged_appends_survive_a_kill(case, delay):
                 mine = b"".join(row for row in rows if row.startswith(b"writer %d " % writer))
                 want = b"".join(line_of(writer, n) for n in range(acknowledged[writer]))
                 same(mine[: len(want)], want, f"acknowledged lines of writer {writer}")
-                # The kernel may have sent half of the line that was not acknowledged.
+                # The kernel may have sent part of the unacknowledged line.
                 assert line_of(writer, acknowledged[writer]).startswith(mine[len(want) :]), mine[
                     len(want) :
                 ]
@@ -153,7 +153,7 @@ def readers_see_a_growing_file_whole_while_it_is_sealed(case):
         with meanwhile(look), meanwhile(look), open(path, "ab", buffering=0) as f:
             for at in range(0, len(data), 30000):
                 f.write(data[at : at + 30000])
-                time.sleep(0.005)  # quiet long enough for the sealer
+                time.sleep(0.005)  # long enough for the sealer to find it quiet
         same(read(path), data)
         m.crash()
         same(read(path), data)
@@ -242,7 +242,7 @@ def rename_storms_lose_and_double_nothing(case, variant):
 
 
 def identities(m, folders):
-    """Inode number to content of every file in these directories; one name each."""
+    """Maps inode numbers to the content of the files in these directories, one name for each."""
     found = {}
     for folder in folders:
         for name in os.listdir(m(folder)):
@@ -286,8 +286,8 @@ def directories_moved_across_each_other_never_make_a_loop(case):
 )
 def everybody_finds_what_they_left(case, variant):
     """
-    Each works in a tree of its own, on the mount and on a plain directory; both must be equal at
-    the end.
+    Each process works in its own tree on the mount, and repeats the same on a plain directory; both
+    must be equal at the end.
     """
     run_all, delay = variant
     os.mkdir(case.path("model"))
@@ -333,7 +333,7 @@ def everybody_finds_what_they_left(case, variant):
 
 @test(timeout=120)
 def one_name_is_made_once(case):
-    """Of many who create the same name exclusively, one wins; of many who remove it, too."""
+    """When several create or remove the same name at once, exactly one succeeds."""
     with case.mount() as m:
         os.makedirs(m("cache/shell"))
         won = {"create": [], "mkdir": [], "link": [], "unlink": []}
@@ -380,7 +380,7 @@ def listing_goes_on_while_names_come_and_go(case):
 
         def churn(number):
             for i in range(200):
-                # A name that came back could be listed in both of its places.
+                # Use each name once: a name that came back could be listed in both of its places.
                 path = m(f"cache/shell/churn-{number}-{i}")
                 write(path, b"")
                 os.unlink(path)
@@ -404,7 +404,7 @@ def refs_follow_files_that_move(case):
 
 @test(timeout=120)
 def removal_during_use_harms_nobody(case):
-    """Files are unlinked while others hold them open and read on."""
+    """Files are unlinked while others read them through open descriptors."""
     with case.mount("seal_delay=1") as m:
         os.makedirs(m("cache/shell"))
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The configuration: STORE/config.ini, -o config=FILE and mount options, for the daemon and for the
-tool; and that nothing starts with one that is wrong.
+Configuration of the daemon and the tool by STORE/config.ini, -o config=FILE and mount options; an
+invalid one prevents starting.
 """
 import calendar
 import errno
@@ -30,7 +30,7 @@ TEN_LINES = b"".join(b"line %d\n" % n for n in range(1, 11))
 
 
 def configure(case, text, name="config.ini"):
-    """Writes the file by hand into the store, which need not exist yet; returns its path."""
+    """Writes a configuration file into the store, which it creates if missing; returns the path."""
     os.makedirs(case.store, mode=0o700, exist_ok=True)
     path = os.path.join(case.store, name)
     write(path, text)
@@ -38,13 +38,13 @@ def configure(case, text, name="config.ini"):
 
 
 def lines_of_a_slice(m):
-    """How many lines a slice may have, as seen through the mount."""
+    """Returns how many lines a slice through the mount may have."""
     path = m.make("cache/shell/ten", TEN_LINES)
     return len([line for line in read(path + ":1-10").splitlines() if line.startswith(b"line ")])
 
 
 def refuse(case, *options, code=1):
-    """Starts the daemon, which must refuse in one line and leave nothing mounted; the line."""
+    """Starts the daemon, which must refuse in one line and mount nothing; returns the line."""
     arguments = [word for option in options for word in ("-o", option)]
     done = run(OFFLOADFS, *arguments, case.store, case.mnt, check=False, timeout=30 * SLOW)
     said = done.stderr.decode()
@@ -101,7 +101,7 @@ def another_file_takes_the_place_of_that_of_the_store(case):
 
 
 def lifetime(path):
-    """What the file says of itself: its time to live, and in how many days it expires."""
+    """Returns a file's time to live as shown, and the days until it expires (or "never")."""
     ttl = os.getxattr(path, "user.offload.ttl").decode()
     expires = os.getxattr(path, "user.offload.expires").decode()
     if expires == "never":
@@ -112,7 +112,7 @@ def lifetime(path):
 
 @test
 def a_category_of_any_name_has_a_lifetime(case):
-    """In cache/, in a task, and as a label; for the tool without a mount, too."""
+    """The category applies in cache/, in tasks and as a label, also to the tool without a mount."""
     configure(
         case,
         b"ttl_web = 2d\n"
@@ -216,7 +216,7 @@ def another_file_that_is_missing_or_none(case):
 
 @test
 def the_tool_minds_the_file(case):
-    """Through the store as through the mount: the caps of a slice are those of the file."""
+    """Without a mount, slices are capped by the file's settings, too."""
     with case.mount() as m:
         m.make("cache/shell/ten", TEN_LINES)
     configure(case, b"slice_max_lines = 3\n")

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The bytes of files: written, overwritten, cut, extended and mapped, wherever the content lies
-(files.STATES).
+File content written, overwritten, truncated, extended and mapped, in every state of files.STATES.
 """
 import errno
 import hashlib
@@ -200,7 +199,7 @@ def an_unlinked_open_file_lives_on(case, state):
         state.settle(m, path)
         with open(path, "r+b", buffering=0) as f:
             os.unlink(path)
-            if state.seals:  # let the sealer come by
+            if state.seals:  # gives the sealer a chance to run
                 m.wait_sealed(m.make("cache/shell/other", b"sealed after it"))
             same(f.read(), data)
             os.pwrite(f.fileno(), b"still written", 1000)

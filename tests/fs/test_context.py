@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""offload context: chats of every form, managed and given back through other processes."""
+"""offload context: chats in every form are managed and restored, each time by a new process."""
 import json
 import os
 import pathlib
@@ -37,7 +37,10 @@ POINTER = re.compile(r"\(detailed result is stored in ([^\n]*/refs/([0-9a-z]{6,8
 
 
 def _traces():
-    """Lists of messages as OpenAI has them, of agents where traces are there, of our own else."""
+    """
+    Yields lists of messages in OpenAI's form: recorded agents if traces are available, otherwise
+    generated ones.
+    """
     data = pathlib.Path(
         os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
     )
@@ -122,7 +125,7 @@ FORMS = {
 
 
 def texts_of(results):
-    """The texts of tools' results in a list of messages of any form."""
+    """Yields the texts of tool results in a list of messages of any form."""
     for m in results:
         if m.get("role") == "tool":
             yield m["content"]
@@ -133,7 +136,7 @@ def texts_of(results):
 
 
 def pointers_of(messages):
-    """The paths and refs that stand for results."""
+    """Returns (path, ref) of each pointer that stands for a result."""
     found = [POINTER.search(t) for t in texts_of(messages) if t.startswith("[offloaded] ")]
     assert all(found), messages
     return [(f[1], f[2]) for f in found]
@@ -143,7 +146,7 @@ def pointers_of(messages):
 
 
 def _part(text, name):
-    """The text of a member of an answer, as it is written there; None: there is none."""
+    """Returns the literal JSON text of a member of an answer, or None if there is none."""
     at = text.find(f'"{name}": ')
     if at < 0:
         return None
@@ -152,12 +155,12 @@ def _part(text, name):
 
 
 class Context:
-    """The command on a case's tree, through the mount or on the store; each call a new process."""
+    """`offload context` on a case's tree, mounted or not; each call is a new process."""
 
     def __init__(self, case, mounted):
         self.case = case
         self.where = ["-d", case.mnt] if mounted else ["--store", case.store]
-        self.list = self.system = None  # of the last answer, as they were written
+        self.list = self.system = None  # literal text from the last answer
 
     def run(self, data, *words, code=0, **more):
         done = run(
@@ -178,12 +181,12 @@ class Context:
         return done.stdout, said
 
     def manage(self, list_text, system_text=None, *words, **members):
-        """Asks for it and returns the answer as it is parsed."""
+        """Sends a list of messages and returns the parsed answer."""
         request = f'{{"messages": {list_text}'
         if system_text is not None:
             request += f', "system": {system_text}'
         if "--restore" not in words:
-            members.setdefault("max_total_tokens", 3000)  # the chats have more
+            members.setdefault("max_total_tokens", 3000)  # less than any of the chats has
         for name, value in members.items():
             request += f", {json.dumps(name)}: {json.dumps(value)}"
         out, self.said = self.run((request + "}").encode("utf-8", "surrogatepass"), *words)
@@ -195,19 +198,19 @@ class Context:
         return answer
 
     def refuses(self, data, *words, code=2, saying="", **more):
-        """It must fail with one line that has these words in it, and print nothing."""
+        """Requires a failure with a one-line message containing `saying`, and no output."""
         out, said = self.run(data, *words, code=code, **more)
         assert not out, out[:200]
         assert len(said.splitlines()) == 1 and saying in said, said
 
     def gives_back(self, list_text, system_text=None):
-        """What the last answer stands for must be this, byte for byte."""
+        """Checks that restoring the last answer yields these texts, byte for byte."""
         self.manage(self.list, self.system, "--restore")
         same(self.list.encode(), list_text.encode(), "the list")
         assert self.system == system_text, (self.system, system_text)
 
 
-# --- There and back -------------------------------------------------------------------------------
+# --- Round trips ----------------------------------------------------------------------------------
 
 
 def _form_variants():
@@ -243,7 +246,7 @@ def real_chats_come_back(case, variant):
 
 @test(variants=MOUNTED)
 def a_chat_that_goes_on(case, mounted):
-    """The harness sends what it got the last time, with what came since."""
+    """The harness sends the last answer back, followed by new messages."""
     mount = case.mount(SEAL_SOON) if mounted else None
     context = Context(case, mounted)
     chat = generated(12, 5000)
@@ -275,8 +278,7 @@ def a_chat_that_goes_on(case, mounted):
 @test(variants={form: form for form in FORMS})
 def a_harness_that_writes_it_anew(case, form):
     """
-    Between two rounds it is parsed, and written in another way: it says the same when it is
-    restored.
+    The harness parses each answer and serializes it differently; the restored chat is equivalent.
     """
     messages, system = FORMS[form](generated(8, 6000))
     context = Context(case, False)
@@ -303,13 +305,13 @@ def a_harness_that_writes_it_anew(case, form):
 
 @test
 def slices_are_fetched_for_a_request_alone(case):
-    """In the middle of an answer they would be in the way of the cache."""
+    """Slices inserted in the middle of an exchange would invalidate the provider's cache."""
     context = Context(case, False)
     answer = context.manage("[]", None, "--mode", "compact", "--prefetch")
     assert answer["messages"] == [], "of no chat, neither"
     chat = generated(8, 6000)
     word = "zanzibar"
-    # Without the NUL it is a text.
+    # Remove the NUL, which makes the result binary.
     chat[3]["content"] = f"the {word} is here\n" + chat[3]["content"].replace("\0", "")
     request = {"role": "user", "content": f"Where is the {word}?"}
     for more, there in (
@@ -330,7 +332,7 @@ def slices_are_fetched_for_a_request_alone(case):
 
 @test
 def the_answer_is_a_sentence(case):
-    """It tells what was done, and nothing of what was not."""
+    """The summary line states what was done and nothing else."""
     context = Context(case, False)
     limit = 8000
     for calls, keep, said in (
@@ -369,7 +371,7 @@ def it_comes_back_after_moves_remounts_and_kills(case):
         for managed in (compacted, compressed):
             context.list = managed
             context.gives_back(written)
-    # And by those who find it unmounted.
+    # And without a mount.
     context = Context(case, False)
     context.list = compacted
     context.gives_back(written)
@@ -388,7 +390,7 @@ def pointers_lead_to_what_was_there(case):
         assert len(found) == len(originals)
         assert [p for p, _ in found] == list(answer["metadata"]["write_file_dict"])
         for (path, ref), original in zip(found, originals):
-            # As it may be written in the directory where it was made.
+            # The path may be relative to the directory where it was made.
             path = os.path.join("/", path)
             assert path == m("refs", ref), path
             same(read(path), original)
@@ -400,7 +402,7 @@ def pointers_lead_to_what_was_there(case):
 
 @test
 def what_was_read_back_stays(case):
-    """A model reads a part of what was offloaded, by the path that its pointer names."""
+    """Output in which a model reads an offloaded result back, by its pointer, is not offloaded."""
     with case.mount(SEAL_SOON) as m:
         context = Context(case, True)
         chat = generated(2, 9000)
@@ -416,7 +418,7 @@ def what_was_read_back_stays(case):
 
 @test
 def several_at_once(case):
-    """All find the same files, whoever was first."""
+    """Concurrent runs refer to the same files, whichever created them."""
     data = json.dumps(generated(10, 5000)).encode()
 
     def work(i):
@@ -436,7 +438,7 @@ def several_at_once(case):
 
 @test
 def a_mountpoint_with_a_strange_name(case):
-    """What stands in messages is JSON all the same."""
+    """The messages must be valid JSON even so."""
     case.mnt = os.fsdecode(os.fsencode(case.mnt) + b" '\xff\xc3\xa4")
     os.mkdir(case.mnt)
     written = json.dumps(generated(3, 8000))
@@ -447,7 +449,7 @@ def a_mountpoint_with_a_strange_name(case):
             context.gives_back(written)
 
 
-# --- What was lost --------------------------------------------------------------------------------
+# --- Lost results ---------------------------------------------------------------------------------
 
 
 @test(variants=MOUNTED)
@@ -503,7 +505,7 @@ def what_has_expired_is_told(case):
         context.refuses(context.list.encode(), "--restore", code=1, saying="it has expired")
 
 
-# --- Wrong input ----------------------------------------------------------------------------------
+# --- Invalid input --------------------------------------------------------------------------------
 
 WRONG = {
     "nothing": b"",
@@ -530,7 +532,7 @@ WRONG = {
 
 
 def stored(mountpoint):
-    """What stands in the tree, but for what tells of the daemon, which changes by itself."""
+    """Returns a snapshot of the tree without .offload/, which changes by itself."""
     return {n: f for n, f in snapshot(mountpoint).items() if not n.startswith(b".offload/")}
 
 
@@ -616,7 +618,7 @@ def places(case):
         context.refuses(data, "--store-dir", m("refs"), *small, code=1)
 
 
-# --- Where it cannot be stored, or not be said ----------------------------------------------------
+# --- Failing stores and output --------------------------------------------------------------------
 
 
 @test(root=True)
@@ -646,7 +648,7 @@ def a_store_that_cannot_be_made(case):
     Context(case, False).refuses(
         json.dumps(generated(2, 9000)).encode(), "--max-tool-tokens", "300", code=1
     )
-    # What needs no store does without.
+    # Input that needs no store works without one.
     context = Context(case, False)
     context.manage(json.dumps(generated(2, 10)), None)
 
@@ -658,7 +660,7 @@ def a_mount_without_its_daemon(case):
     context = Context(case, True)
     context.run(data, "--max-tool-tokens", "300")
     m.kill9()
-    # The store is at rest then, and is used itself.
+    # The dead mount no longer uses the store, so the tool opens it directly.
     out, _ = context.run(data, "--max-tool-tokens", "300", "--list")
     same(context.run(out, "--restore", "--list")[0], data + b"\n")
     m.start()
@@ -687,7 +689,7 @@ def nobody_listens(case):
         with open("/dev/null", "rb") as nothing:
             done = run(*command, stdin=nothing, check=False, cwd="/")
         assert done.returncode == 2, done
-        # A directory is nothing to read from.
+        # A directory is not readable input.
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
         done = run(*command, stdin=folder, check=False, cwd="/")
         os.close(folder)
@@ -699,8 +701,8 @@ def nobody_listens(case):
 
 def _write_huge(path, kind):
     """
-    A chat of a bit over 40 MB, written piece by piece: what a test has in memory counts as its
-    child's.
+    Writes a chat of slightly more than 40 MB in pieces: a child's peak memory starts at what the
+    test itself holds.
     """
     blocks = 420
     block = json.dumps(log_text(100000, 9).decode())[1:-1]
@@ -729,7 +731,7 @@ def _write_huge(path, kind):
 
 
 def _peak(case, source, target, *words):
-    """Runs it from file to file and returns the most memory that it had, in bytes."""
+    """Runs the command from file to file; returns its peak memory in bytes."""
     with open(source, "rb") as stdin, open(target, "wb") as stdout:
         command = [OFFLOAD, "context", "-d", case.mnt, "--list", *words]
         p = subprocess.Popen(command, stdin=stdin, stdout=stdout, cwd="/")
@@ -761,13 +763,13 @@ def a_chat_of_40_mb(case, variant):
         and_back = _peak(case, managed, back, "--restore") / size
     assert os.path.getsize(managed) < size / 50
     run("cmp", chat, back)
-    if not SANITIZED:  # which has memory of its own
+    if not SANITIZED:  # sanitizers need memory of their own
         assert there <= 3 and and_back <= 3, f"{there:.2f} and {and_back:.2f} times its size"
 
 
 @test
 def a_machine_without_memory(case):
-    """Too little of it is told, and nothing is half written."""
+    """Running out of memory is reported, and leaves no partial output."""
     data = json.dumps(generated(40, 1 * MIB)).encode()
     limit = 3 * len(data) // 4
     if SANITIZED:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Equal content is stored once, what it costs is told by du, and nobody's removal hurts another."""
+"""Equal content is stored once, du reports what it costs, and no removal damages other files."""
 import os
 import threading
 
@@ -109,7 +109,7 @@ def removing_one_leaves_the_other_whole(case, variant):
         gone, left = (first, second) if who == "first" else (second, first)
         os.unlink(gone)
         between(m)
-        m.wait_sealed(m.make("cache/search/other", noise(100000, 6)))  # a reason to tidy up
+        m.wait_sealed(m.make("cache/search/other", noise(100000, 6)))  # triggers a checkpoint
         same(read(left), data)
         eventually(lambda: SIZE <= usage(left) < 1.2 * SIZE, "the one that is left is charged")
         m.remount()
@@ -179,7 +179,7 @@ def space_of_an_open_file_comes_back_when_it_is_closed(case):
 
 @test
 def slices_do_not_keep_removed_content(case):
-    """The kernel remembers a slice that was read for as long as it likes."""
+    """The kernel may remember a slice that was read indefinitely."""
     with case.mount(SEAL_SOON) as m:
         path = m.make("cache/search/f", noise(4 * MIB, 14))
         m.wait_sealed(path)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is similar lies together: small files cost little, the archive less, and soon after."""
+"""Similar small files are packed together within a short time and cost little, in the archive even
+less.
+"""
 import os
 import random
 import shutil
@@ -13,11 +15,13 @@ from harness import SEAL_SOON, Skip, eventually, main, read, run, same, test, wr
 
 FILES = 300
 PARTS = ("network", "disk", "view", "storage", "server", "client")
-SETTLED = 30  # seconds; the engine waits for 10 s of quiet
+SETTLED = 30  # seconds; the store waits for 10 s of quiet
 
 
 def result(number, matches=15):
-    """One tool result of a kind, about 2 KiB: the words of its neighbours, other values."""
+    """
+    Returns a tool result of about 2 KiB: words in common with other results, different values.
+    """
     rng = random.Random(number)
     head = (
         '{"tool": "search_code", "arguments": {"query": "handle_request", "path": "src", '
@@ -39,7 +43,7 @@ def packs_usage(case):
 
 
 def compressed_size(case, pieces, level=6):
-    """What zstd makes of each piece alone."""
+    """Returns the total size of the pieces when zstd compresses each alone."""
     if not shutil.which("zstd"):
         raise Skip("the program zstd is not here")
     folder = tempfile.mkdtemp(dir=case.dir)
@@ -50,13 +54,13 @@ def compressed_size(case, pieces, level=6):
 
 
 def joined(data, size):
-    """All of it, cut into pieces of `size` bytes."""
+    """Joins all of `data` and cuts it into pieces of `size` bytes."""
     whole = b"".join(data)
     return [whole[i : i + size] for i in range(0, len(whole), size)]
 
 
 def settled_usage(case, below):
-    """Waits until the packs take less than that."""
+    """Waits until the packs take less than `below` bytes; returns what they take."""
     eventually(
         lambda: packs_usage(case) < below, f"the packs take less than {below} bytes", SETTLED
     )
@@ -77,7 +81,7 @@ def make_all(m, folder, data, pause=0):
 
 
 class Readers:
-    """Read the files again and again, wherever they are, until the block is left."""
+    """Reads the files repeatedly during the block, in whichever folder they are."""
 
     def __init__(self, m, folders, data):
         self.m, self.folders, self.data = m, folders, data
@@ -136,7 +140,7 @@ def what_is_moved_to_the_archive_becomes_denser(case):
     data = [result(i, 60) for i in range(FILES)]
     with case.mount(SEAL_SOON) as m:
         make_all(m, "cache/search", data)
-        # As small as they can be without being dense.
+        # The best possible size without dense frames.
         before = compressed_size(case, joined(data, 256 * KIB))
         os.makedirs(m("archive"), exist_ok=True)
         with Readers(m, ["cache/search", "archive/moved"], data):

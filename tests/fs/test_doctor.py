@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-`offload doctor`: what it says of a healthy tree and of each thing that may be wrong, that it says
-what to do, that it changes nothing, and that it never waits.
+`offload doctor` reports a healthy tree and every fault, with advice; it changes nothing and never
+waits.
 """
 import contextlib
 import json
@@ -41,8 +41,8 @@ AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 
 def doctor(case, *words, prefix=(), env=None, cwd=None):
     """
-    Runs it both ways, which must agree, be well-formed and change nothing. Returns the findings by
-    name; of those with the same name the worst.
+    Runs it with and without --json. Both must agree, be well-formed and change nothing. Returns the
+    findings by name; of several with one name, the worst.
     """
     home = {"HOME": case.dir, "XDG_DATA_HOME": case.path("data"), "OFFLOADFS": OFFLOADFS}
     options = {
@@ -69,7 +69,7 @@ def doctor(case, *words, prefix=(), env=None, cwd=None):
 
 
 def state_of(case):
-    """The case's directory, without mounts, and without a store that a daemon may be changing."""
+    """Describes the case's directory, without mounts or a store that a daemon may be changing."""
     mounts = mount_points(case.dir)
     hidden = set(mounts) | ({case.store, case.path("data")} if mounts else set())
     found = {}
@@ -83,8 +83,8 @@ def state_of(case):
 
 def check_text(text, checks, ours):
     """
-    The text tells the same; but others may mount, outside of `ours`, and write meanwhile, an index
-    may be made, and no two measurements are the same.
+    Checks that the text agrees with the JSON. Three things may differ: mounts outside `ours` and
+    what they hold, an index under construction, and measured values.
     """
     *lines, last = text.splitlines()
     told = []
@@ -106,7 +106,7 @@ def check_text(text, checks, ours):
 
 
 def expect(found, name, state, *words):
-    """One check came to that, and says these words (in what it found, or in the advice)."""
+    """Checks the state of a finding, and that its text or advice contains these words."""
     one = found[name]
     said = f"{one['found']} -> {one['advice']}"
     assert one["state"] == state, one
@@ -128,7 +128,7 @@ def check_store(case):
         same(read(m("cache/shell/kept")), b"kept\n" * 1000)
 
 
-# --- Nothing wrong --------------------------------------------------------------------------------
+# --- Healthy trees --------------------------------------------------------------------------------
 
 
 @test
@@ -259,7 +259,7 @@ def the_mount_of_a_daemon_that_does_not_answer_is_refused(case):
 
 
 def child_of(pid):
-    """One of its children, if it has any."""
+    """Returns the /proc stat path of a child of a process, or None if it has none."""
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
@@ -269,7 +269,7 @@ def child_of(pid):
 
 
 def is_held_up(pid):
-    """Whether a child of its is still the same after a while."""
+    """Tells whether a process has had the same child for a while."""
     child = child_of(pid)
     time.sleep(0.3)
     return child and child_of(pid) == child
@@ -277,7 +277,7 @@ def is_held_up(pid):
 
 @test
 def a_daemon_that_stops_after_it_has_answered(case):
-    """It has been asked, and while another one is slow to answer it stops."""
+    """The daemon answers first, and stops while another one delays the command."""
     work = case.path("work")
     mnt = os.path.join(work, ".offload")
     os.makedirs(mnt)
@@ -308,7 +308,7 @@ def a_state_that_is_not_ok(case):
         os.rename(case.store, case.path("elsewhere"))
         with contextlib.suppress(OSError):
             m.make("cache/shell/x", b"x")
-        time.sleep(1.2)  # status.json is as old as that
+        time.sleep(1.2)  # status.json may be a second old
         found = doctor(case, case.mnt)
         expect(found, "state", "problem", "read-only", "was moved", "offload up")
         expect(found, "store", "problem", case.store, "gone")
@@ -399,7 +399,7 @@ def an_unknown_format(case):
 
 @test
 def a_store_that_was_killed_at_its_start(case):
-    """Nothing is checkpointed yet, and nothing is wrong."""
+    """Before the first checkpoint nothing is wrong."""
     m = case.mount()
     m.make("cache/shell/kept", b"kept\n" * 1000)
     m.kill9()
@@ -442,7 +442,7 @@ def need_others_to_run(case):
 
 
 def closed_device():
-    """The problem that ordinary users have on a machine that keeps /dev/fuse from them."""
+    """Returns the finding that ordinary users get on a machine that denies them /dev/fuse."""
     return [] if os.stat("/dev/fuse").st_mode & 0o006 == 0o006 else ["device"]
 
 
@@ -475,7 +475,7 @@ def an_ordinary_user_in_a_sandbox(case):
 
 @test(root=True)
 def no_fusermount3(case):
-    """Nothing that an ordinary user could do without; root can."""
+    """Only root can mount without it."""
     need_others_to_run(case)
     os.mkdir(case.path("bin"))
     for program in ("setpriv", "env"):

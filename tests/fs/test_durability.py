@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What returned success survives: remounts, and SIGKILL of the daemon at any moment."""
+"""Whatever returned success survives remounts, and SIGKILL of the daemon at any moment."""
 import errno
 import os
 import random
@@ -24,7 +24,7 @@ from harness import (
     xattr,
 )
 
-# What an operation ends with when the daemon dies, as it does so or afterwards.
+# Errors of operations during and after the death of the daemon.
 GONE = {errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED, errno.EIO, errno.EINTR}
 
 DELAYS = {"drafts": SEAL_NEVER, "sealing": "seal_delay=1", "sealed": SEAL_SOON}
@@ -34,7 +34,7 @@ DELAYS = {"drafts": SEAL_NEVER, "sealing": "seal_delay=1", "sealed": SEAL_SOON}
 
 
 class Results:
-    """The tool results in a directory of the test's own, and copied into the mount."""
+    """Tool results, in a directory of the test and copied into the mount."""
 
     def __init__(self, case):
         self.source = case.path("results")
@@ -127,14 +127,13 @@ def sealing_makes_tool_results_smaller(case):
         assert stored < apparent, f"{apparent} bytes, du says {stored}"
 
 
-# --- Killed in the middle -------------------------------------------------------------------------
+# --- Kills in the middle of operations ------------------------------------------------------------
 
 
 class Copier(threading.Thread):
     """
-    Makes files until the daemon is gone: a temporary file, its content in pieces, some attributes,
-    the final name. Keeps what was acknowledged, and what the operation that failed may or may not
-    have left.
+    Creates files until the daemon is gone: a temporary file, its content in pieces, attributes,
+    then the final name. Records what was acknowledged, and what the failed operation may have left.
     """
 
     def __init__(self, folder, seed):
@@ -252,7 +251,7 @@ def a_kill_in_the_middle_of_cp_leaves_whole_files(case):
         eventually(lambda: os.path.exists(m("cache/copy3")), "some copies are made", 40)
         seen = {path: read(path) for path in files_below(m("cache"))}
         m.kill9()
-        copying.join()  # it goes on until a copy fails
+        copying.join()  # the copier continues until a copy fails
         m.start()
         for name in ("copy1", "copy2"):
             same_tree(snapshot(m("cache", name)), want)
@@ -426,13 +425,13 @@ def a_bad_tail_of_the_journal_costs_only_the_newest(case, variant):
 @test
 def damaged_content_is_an_error_and_never_wrong_bytes(case):
     with case.mount(SEAL_SOON) as m:
-        # Each alone in its frame: sealed one after the other.
+        # Sealed one at a time, so that each file has a frame of its own.
         paths = []
         for i in range(3):
             paths.append(m.make(f"cache/shell/{i}", noise(200000, i)))
             m.wait_sealed(paths[-1])
         m.unmount()
-        piece = noise(200000, 1)[1000:1064]  # content that does not compress is stored as it is
+        piece = noise(200000, 1)[1000:1064]  # incompressible content is stored verbatim
         pack = next(p for p in files_below(os.path.join(case.store, "packs")) if piece in read(p))
         with open(pack, "r+b") as f:
             f.seek(read(pack).find(piece))
@@ -451,7 +450,7 @@ def the_index_is_a_sound_database_after_a_kill(case):
         m.wait_sealed(sealed)
         draft = m.make("cache/shell/draft", noise(20000, 9))
         m.kill9()
-        # A copy: what sqlite3 alone writes has no checksums.
+        # Use a copy: sqlite3 itself writes pages without our checksums.
         copy = shutil.copytree(case.store, case.path("copy"))
         db = sqlite3.connect(os.path.join(copy, "index.db"))
         assert db.execute("pragma integrity_check").fetchone() == ("ok",)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""offload export and import: memory in an archive, and back with its names, origin and refs."""
+"""offload export and import: memory in an archive returns with its names, origin and refs."""
 import errno
 import hashlib
 import io
@@ -19,7 +19,7 @@ RAW = b"raw\xff"
 
 
 def fill(m):
-    """A task with what a task may have; the refs of its files by their paths."""
+    """Creates a task with every kind of entry; returns {path: ref} of its files."""
     m.make("tasks/T/shell/log", b"ran\n" * 100)
     m.make("tasks/T/notes/n", b"a note\n")
     m.make("tasks/T/" + ODD, b"odd\n")
@@ -47,7 +47,7 @@ def fill(m):
 
 
 def described(top):
-    """What is in a tree's memory: content, mode, time, refs and attributes by path."""
+    """Describes the memory of a tree: {path: content, mode, time, ref and attributes}."""
     result = {}
     for start in ("cache", "tasks", "persistent", "archive"):
         for place, dirs, files in os.walk(os.path.join(top, start)):
@@ -73,7 +73,7 @@ def differences(a, b):
 
 
 def second(case, mounted=True, *options):
-    """A tool for another store, mounted beside the first, or not."""
+    """Returns (mount or None, tool) of a second store, which is mounted beside the first or not."""
     os.makedirs(case.path("mnt2"), exist_ok=True)
     t = Tool(case, True)
     if mounted:
@@ -133,7 +133,7 @@ def refs_live_again_after_the_task_has_ended(case, mounted):
         ref = xattr(m("tasks/T/shell/log"), "ref")
         t = Tool(case)
         t("export", "--task", "T", archive)
-        # A tombstone has the SHA-256 of what was sealed.
+        # A tombstone records the SHA-256 of sealed content.
         m.wait_sealed(m("tasks/T/sparse"))
         t("task", "done", "--drop-all", "T")
         with raises(errno.EKEYEXPIRED):
@@ -141,7 +141,7 @@ def refs_live_again_after_the_task_has_ended(case, mounted):
         with tool(m, mounted) as t:
             done = t.json("import", archive)
         changed = set(done["refs"])
-        # The one with two names has no tombstone, so nobody knows what its ref named.
+        # The file with two names leaves no tombstone, so its ref cannot be verified.
         assert changed <= {before["tasks/T/notes/n"][5]}, (done["refs"], changed)
         assert read(m("refs", ref)) == b"ran\n" * 100
         for _ in range(2):
@@ -149,7 +149,7 @@ def refs_live_again_after_the_task_has_ended(case, mounted):
             assert not [k for k, v in unequal.items() if len(v[0]) > 5 and v[0][5] not in changed], unequal
             m.crash()
         Tool(case)("verify")
-        # And once more: it is removed, and has a tombstone again.
+        # Once more: the file is removed and gets a tombstone again.
         Tool(case)("task", "done", "--drop-all", "T")
         with raises(errno.EKEYEXPIRED):
             os.stat(m("refs", ref))
@@ -171,11 +171,11 @@ def a_ref_never_shows_another_content(case):
         with raises(errno.EKEYEXPIRED):
             os.stat(m("refs", refs[0]))
         assert read(m("refs", refs[1])) == b"lives\n"
-        # The file that lives and is the same is it, wherever it is by now.
+        # An unchanged file that still exists is kept, wherever it is now.
         forge(archive, [("cache/web/elsewhere", b"lives\n", {"ref": refs[1]})])
         done = t.json("import", archive)
         assert done["there"] == 1 and done["items"][0]["path"] == "tasks/U/shell/b", done
-        # A ref that no store has used is none before an import, and afterwards the file's.
+        # A ref new to this store is unknown before the import, and then refers to the file.
         with raises(errno.ENOENT):
             os.stat(m("refs/zzzzzzz1"))
         forge(archive, [("persistent/web/new", b"new\n", {"ref": "zzzzzzz1", "origin_task": "V", "origin_category": "web"})])
@@ -221,7 +221,7 @@ def agents_have_the_refs_of_their_trees_alone(case):
         done = a.json("import", archive)
         assert set(done["refs"]) == {ref}, done
         assert read(m("agents/a/refs/zzzzzzz1")) == b"new\n"
-        # What is in it can be taken out, and goes into it alone.
+        # The agent's tree can be exported, and is imported into that tree alone.
         inside = case.path("a.tar.zst")
         assert a.json("export", inside)["files"] == 2
         assert t.json("export", "agents/a", case.path("b.tar.zst"))["files"] == 2
@@ -336,7 +336,10 @@ def member(name, content=b"", attributes=None, **fields):
 
 
 def forge(path, files, members=(), count=None):
-    """An archive of (path, content, attributes) and of what member() made."""
+    """
+    Writes an archive with (path, content, attributes) for each of `files`, and with members made by
+    member().
+    """
     everything = [member(*f) for f in files] + list(members)
     total = len(everything) if count is None else count
     text = json.dumps({"offload_export": 1, "members": total}).encode()
@@ -367,12 +370,14 @@ def nothing_of_a_hostile_archive_comes_in(case):
         ([member("cache/pipe", type=tarfile.FIFOTYPE)], "a device"),
         ([member("cache/h", type=tarfile.LNKTYPE, linkname="../../etc/passwd")], "another name"),
         ([member("cache/h", type=tarfile.LNKTYPE, linkname="cache/none")], "another name"),
-        ([member("cache/web/x", b"x", {"sha256": "0" * 64})], "its sha256 is another"),
+        ([member("cache/web/x", b"x", {"sha256": "0" * 64})], "its sha256 does not match"),
         ([member("cache/web/x", b"x", {"sha256": "0"})], "no sha256"),
         ([member("cache/web/x", b"x", {"ref": "no ref!"})], "a malformed ref"),
         ([member("cache/web/x", b"x", {"ttl": "soon"})], "user.offload.ttl"),
         ([member("cache/web/x", b"x"), member("cache/web/x", b"y")], "there twice"),
         ([member("cache/web/x", b"x"), member("cache//web/./x", b"y")], "there twice"),
+        ([member(MANIFEST, b'{"offload_export": 1, "members": 7}')], "says that it has 7"),
+        ([member(MANIFEST, b'{"offload_export": 1, "members": 2}'), member("cache/web/x", b"x")], "after the end"),
     ]
     with case.mount(SEAL_SOON) as m:
         for members, saying in hostile:
@@ -386,14 +391,14 @@ def nothing_of_a_hostile_archive_comes_in(case):
         with tarfile.open(archive, "w") as out:
             out.addfile(member("cache/web/x", b"x")[0], io.BytesIO(b"x"))
         t.refuses("import", archive, saying="it is not an export")
-        # A link that leads out is left out; set-id bits and owners are nothing to be brought.
+        # Links that lead out are skipped. Set-id bits and owners are not restored.
         forge(archive, [], [member("cache/out", linkname="../../etc/passwd", **link), member("cache/abs", linkname="/etc/passwd", **link), member("cache/in", linkname="../tasks", **link), member("cache/" + ODD, b"x", mode=0o6755, uid=12)])
         assert t.json("import", archive)["left_out"] == 2
         assert sorted(os.listdir(m("cache"))) == sorted(["in", ODD])
         assert os.readlink(m("cache/in")) == "../tasks"
         st = os.stat(m("cache", ODD))
         assert st.st_mode & 0o7777 == 0o755 and st.st_uid == os.getuid()
-        # Nothing is written through a link that is here.
+        # Nothing is written through an existing link.
         os.makedirs(m("cache/web"))
         outside = case.path("outside")
         os.mkdir(outside)
@@ -472,7 +477,7 @@ def killed_in_between_it_leaves_what_expires(case):
         there = Tool(case).json("import", archive)
         assert there["imported"] + there["there"] == 300 and not there["refs"], there
         assert sorted(os.listdir(m("persistent/web"))) == sorted(map(str, range(300)))
-        # All of it has the refs of this archive, so nothing of the first is left.
+        # Every file has its ref from the archive, so nothing of the interrupted import remains.
         assert not os.listdir(m("cache")), os.listdir(m("cache"))
         for i in range(300):
             assert xattr(m("persistent/web", str(i)), "ref") == f"zzzzz{i:03}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-grep and rg over a whole mount meet each file once; and `path:line` out of what they print, with
-`-LINE2` behind it, is a path that can be read.
+grep and rg over a whole mount find each file once. The `path:line` that they print, also extended
+to `path:line-LINE2`, can be read as a path.
 """
 import os
 import random
@@ -12,10 +12,9 @@ from files import log_text, split_lines, tool_results
 from harness import SEAL_NEVER, SEAL_SOON, Skip, main, run, same, test, xattr
 
 WORDS = [b"error", b"result", b"file"]
-SLICE_MAX = 60000  # bytes; what is longer than a slice may be is cut
+SLICE_MAX = 60000  # bytes; slices are cut beyond this
 
-# Names that could be taken for something else. Those that read as a slice of another of these come
-# before it.
+# Names that could be misread. A name that reads as a slice of another precedes it.
 NAMES = [
     "cache/odd/a:12:7",
     "cache/odd/a:12",
@@ -42,7 +41,7 @@ NAMES = [
 
 
 def fill(case, m):
-    """Results of tools in every tree and under every kind of name; name to content."""
+    """Creates tool results in every tier and under all kinds of names; returns {name: content}."""
     rng = random.Random(11)
     results = case.path("results")
     tool_results(results)
@@ -60,7 +59,7 @@ def fill(case, m):
         want[name] = b"before\n" * (i % 4) + b"an error, a result and a file\n" + log_text(900, i)
     for name, data in want.items():
         m.make(name, data)
-    # A second name counts, a tag and a promotion change nothing.
+    # A second name counts as a file; tags and promotion change nothing.
     for old, new in (("cache/odd/a", "persistent/second"), ("cache/odd/x#L3", "cache/odd/other")):
         os.link(m(old), m(new))
         want[new] = want[old]
@@ -77,7 +76,7 @@ def fill(case, m):
 
 
 def hits(want, word, prefix=""):
-    """What a search has to find: (name, line number, line), in order."""
+    """Returns the expected hits in order: (name, line number, line)."""
     return sorted(
         (os.fsencode(prefix + name), number, line.rstrip(b"\n"))
         for name, data in want.items()
@@ -87,7 +86,7 @@ def hits(want, word, prefix=""):
 
 
 def parse(out):
-    """The same from the output of a search that ends names with a NUL."""
+    """Returns the hits in the output of a search that ends names with NUL."""
     found = []
     for line in out.split(b"\n")[:-1]:
         name, _, rest = line.partition(b"\0")
@@ -97,7 +96,7 @@ def parse(out):
 
 
 def search(*command, cwd=None):
-    """The output of a search, which may find nothing but has nothing to complain of."""
+    """Returns the output of a search, which may find nothing but must not complain."""
     env = {**os.environ, "LC_ALL": "C.UTF-8"}
     done = run(*command, check=False, cwd=cwd, env=env)
     assert done.returncode in (0, 1) and done.stderr == b"", f"{command}: {done.stderr!r}"
@@ -114,7 +113,7 @@ def same_hits(got, want):
 
 
 def in_files(found, prefix):
-    """The hits that are not in README.md or .offload/, which have words of their own."""
+    """Drops hits in README.md and .offload/, which contain such words themselves."""
     own = tuple(os.fsencode(prefix + name) for name in ("README.md", ".offload/"))
     return [h for h in found if not h[0].startswith(own)]
 
@@ -134,7 +133,7 @@ def grep_meets_each_file_once(case, delay):
             same_hits(in_files(parse(out), m.mnt + "/"), hits(want, word, m.mnt + "/"))
             out = search("grep", "-rnaZ", word, ".", cwd=m.mnt)
             same_hits(in_files(parse(out), "./"), hits(want, word, "./"))
-        # As a model would: the number of lines, without any option that makes it easier.
+        # As a model would call it, without helpful options; only the lines are counted.
         out = search("grep", "-rn", "an error, a result and a file", m.mnt)
         assert out.count(b"\n") == len(hits(want, b"an error, a result and a file"))
 
@@ -160,8 +159,8 @@ def rg_meets_each_file_once(case):
 
 def read_around(out, cwd):
     """
-    For each line that grep printed, which must begin with a path and a number: `path:line` as it
-    stands there, and two lines more, read by cat. Returns how many.
+    Reads, with cat, each `path:line` that grep printed and two more lines. Each line of output must
+    begin with path and number. Returns the number of lines read.
     """
     count = 0
     for raw, (name, number, text) in out:
@@ -176,7 +175,10 @@ def read_around(out, cwd):
 
 
 def printed_hits(word, *places, cwd, most=None, made_up=True):
-    """What grep prints for a reader, each line with its parts."""
+    """
+    Returns each line that grep prints for a reader, with its parsed parts; at most `most`, chosen
+    at random.
+    """
     options = ("-rnaH",) if made_up else ("-rnaH", "--exclude-dir=.offload")
     raw = search("grep", *options, word, *places, cwd=cwd).split(b"\n")[:-1]
     parts = search("grep", "-Z", *options, word, *places, cwd=cwd).split(b"\n")[:-1]
@@ -199,7 +201,7 @@ def a_hit_is_a_path_that_can_be_read_around(case, delay):
             assert read_around(found, cwd) >= 16
         for place, cwd in ((m.mnt, "/"), (".", m.mnt), ("./cache/../persistent/.", m.mnt)):
             for each in WORDS:
-                # Counts in .offload/ may change between the search and the reading.
+                # Counters in .offload/ may change between search and reading.
                 read_around(printed_hits(each, place, cwd=cwd, most=60, made_up=False), cwd)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`offload hook`: events of Claude Code, and its settings, with the mount and without it."""
+"""`offload hook`: events of Claude Code and its settings, with a mount and without."""
 import contextlib
 import hashlib
 import json
@@ -149,10 +149,10 @@ def a_tool_is_answered_in_its_own_shape(case):
 @test
 def the_session_can_be_the_task(case):
     with chat(case, False) as c:
-        none = {"session_id": ""}  # older agents name none
+        none = {"session_id": ""}  # older agents send no session
 
         def folder(number, options=(), task=None, **more):
-            """Where an output goes."""
+            """Returns the folder in which an output is stored."""
             before = c.look(False)
             c.env.pop("OFFLOAD_TASK", None)
             if task is not None:
@@ -184,7 +184,7 @@ def a_hook_never_breaks_the_agent(case):
     for options in (("--max-bytes", "many"), ("--nonsense",), ("--task", "a/b"), ("operand",)):
         answer, said = c.hook(c.bash("x", "y" * 9999), *options, code=1)
         assert answer is None and said, options
-    # No place for the store: the output stays, and it is no error of the tool.
+    # Without room for a store the output stays as it is; that is not an error.
     c.env["XDG_DATA_HOME"] = os.path.join(c.path, "a file")
     write(c.env["XDG_DATA_HOME"], b"")
     answer, said = c.hook(c.bash("x", "y" * 9999))
@@ -213,7 +213,7 @@ def the_store_is_that_of_the_project(case, mounted):
 @test
 def a_short_output_is_let_through_before_a_tree_is_looked_for(case):
     c = Chat(case)
-    del c.env["HOME"], c.env["XDG_DATA_HOME"]  # where the store would be
+    del c.env["HOME"], c.env["XDG_DATA_HOME"]  # the two that determine the store's place
     assert c.hook(c.bash("ls", "x\n" * 300)) == (None, "")
     answer, said = c.hook(c.bash("ls", "x\n" * 3000))
     assert answer is None and "no place for the store" in said, said
@@ -234,11 +234,11 @@ def daemon_of(c):
 
 @contextlib.contextmanager
 def hung(c, patience="2"):
-    """Its daemon, as a process, which does not answer meanwhile."""
+    """Keeps the daemon from answering during the block; yields its process id."""
     daemon = daemon_of(c)
     c.env["OFFLOAD_TIMEOUT"] = patience
     with stopped(daemon):
-        time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
+        time.sleep(1.2)  # the kernel's cached attributes expire
         yield daemon
 
 
@@ -274,7 +274,7 @@ def how_long_is_waited_can_be_said(case):
             )
             hook.stdin.write(event)
             hook.stdin.close()
-            time.sleep(4)  # twice what is usual
+            time.sleep(4)  # twice the default
             os.kill(daemon, signal.SIGCONT)
             assert b"[offloaded] make" in hook.stdout.read()
             assert hook.wait() == 0
@@ -332,7 +332,7 @@ def a_daemon_that_died_is_told(case):
     with chat(case, True) as c:
         text = log_text(50_000, 1).decode()
         daemon = daemon_of(c)
-        os.kill(parent_of(daemon), signal.SIGKILL)  # who would start another one
+        os.kill(parent_of(daemon), signal.SIGKILL)  # would start a new daemon
         os.kill(daemon, signal.SIGKILL)
         eventually(lambda: not os.path.exists(f"/proc/{daemon}/fd/0"), "gone")
         answer, said = c.hook(c.bash("make", text))
@@ -345,7 +345,7 @@ def a_daemon_that_died_is_told(case):
 @test(timeout=180)
 def a_hundred_megabytes(case):
     with chat(case, False) as c:
-        # In pieces: what this process takes counts for what it starts, too.
+        # Write it in pieces: a child's peak memory starts at what this process uses.
         part = log_text(MIB, 8).decode()
         head, tail = json.dumps(c.bash("make", "@")).split("@")
         path = case.path("event.json")
@@ -372,7 +372,7 @@ def a_hundred_megabytes(case):
         shown = json.loads(c.offload("show", "--json", ref).stdout)
         assert shown["size"] == len(part) * (BIG // MIB), shown
         assert shown["sha256"] == digest.hexdigest(), shown
-        if not SANITIZED:  # which takes memory of its own
+        if not SANITIZED:  # sanitizers need memory of their own
             assert usage.ru_maxrss * 1024 < 3 * os.path.getsize(path), usage.ru_maxrss
 
 
@@ -428,7 +428,7 @@ def the_hook_is_installed_and_taken_out_again(case):
         assert entries[0]["hooks"][0]["command"].endswith(" --task session")
     c.offload("hook", "uninstall", "--yes")
     assert not os.path.exists(c.settings()) and not os.path.exists(os.path.join(c.path, ".claude"))
-    # What was installed works as Claude Code runs it.
+    # The installed command works as Claude Code runs it.
     event = json.dumps(c.bash("make", log_text(9000, 9).decode())).encode()
     said = run("sh", "-c", command, cwd=c.path, env=c.env, input=event).stdout
     assert json.loads(said)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]

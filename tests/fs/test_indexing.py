@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The search index follows what is in persistent/ and archive/, and hinders nobody."""
+"""The search index follows the content of persistent/ and archive/ without delaying anything."""
 import json
 import os
 import stat
@@ -13,15 +13,15 @@ INDEX = "search.db"
 
 
 def search(m):
-    """What .offload/status.json says of the index; it may be a second old."""
+    """Returns what .offload/status.json says about the index, up to a second old."""
     return json.loads(read(m(".offload/status.json")))["search"]
 
 
 def wait_indexed(m, files):
-    """Until so many files are in the index and nothing waits."""
+    """Waits until `files` files are indexed and none is waiting."""
 
     def is_done():
-        # A report that is asked for more often stays as it is for longer.
+        # A report that is requested more often is renewed less often.
         time.sleep(0.3)
         now = search(m)
         return now["caught_up"] and now["files"] == files
@@ -30,7 +30,7 @@ def wait_indexed(m, files):
 
 
 def make_some(m):
-    """Two files that are kept, and one that is not."""
+    """Creates two files that are kept and one that is not."""
     os.makedirs(m("cache/shell/run"))
     write(m("cache/shell/run/a"), b"alpha\n")
     write(m("cache/shell/run/b"), b"beta\n")
@@ -60,7 +60,7 @@ SPARSE = {
 
 @test(variants=SPARSE)
 def a_large_hole_holds_up_nothing(case, fill):
-    """It is found by its name, and what lies beside it by its content."""
+    """The large file is found by its name, and its neighbours by their content."""
     with case.mount(SEAL_SOON) as m:
         os.mkdir(m("persistent/disks"))
         with open(m("persistent/disks/large.img"), "wb") as f:
@@ -71,7 +71,7 @@ def a_large_hole_holds_up_nothing(case, fill):
         assert search(m)["documents"] == 1
         assert b"disks/small:1: a haystack" in read(m("search/haystack"))
         assert b"disks/large.img" in read(m("search/large.img"))
-        write(m("persistent/disks/large.img"), b"a needle\n")  # no longer a large one
+        write(m("persistent/disks/large.img"), b"a needle\n")  # now small
         wait_indexed(m, 2)
         assert b"disks/large.img:1: a needle" in read(m("search/needle"))
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-What docs/INTEGRATION.md and AGENTS.md show, and the agents in examples/ with services that play a
-model.
+The transcripts in docs/INTEGRATION.md and AGENTS.md are true, and the agents in examples/ work with
+services that play a model.
 """
 import contextlib
 import json
@@ -31,15 +31,15 @@ from harness import (
 from services import Anthropic, OpenAI, result_of, serving
 
 EXAMPLES = SOURCE_ROOT / "examples"
-# What says which tree is meant, and how it is reached.
+# These variables choose the tree and the way to reach it.
 OFFLOAD_VARIABLES = [f"OFFLOAD_{v}" for v in ("DIR", "STORE", "AGENT", "SERVER", "TOKEN")]
 AGENTS = {"openai": OpenAI, "anthropic": Anthropic}
-# No request of a short chat is larger: six results of 40 KB are in it.
+# Upper bound of requests in a short chat, which has six results of 40 KB.
 SMALL = 16_000
 
 
 class Workspace:
-    """A folder with the examples in it, in a home of its own, mounted."""
+    """A mounted workspace in a private home directory, with the examples in it."""
 
     def __init__(self, case):
         self.home = case.path("home")
@@ -60,7 +60,7 @@ class Workspace:
         )
         for name in ("CLAUDE_CONFIG_DIR", "OFFLOAD", *OFFLOAD_VARIABLES):
             self.env.pop(name, None)
-        # A daemon that is soon done with what was written, so that searches need not wait for it.
+        # Seals quickly, so that searches do not have to wait.
         self.env["OFFLOADFS"] = case.path("daemon")
         write(self.env["OFFLOADFS"], f'#!/bin/sh\nexec {OFFLOADFS} -o {SEAL_SOON} "$@"\n'.encode())
         os.chmod(self.env["OFFLOADFS"], 0o755)
@@ -69,7 +69,7 @@ class Workspace:
         return run(OFFLOAD, *words, cwd=self.path, env=self.env, timeout=45 * SLOW, **options)
 
     def sh(self, command):
-        """What a terminal shows of a command."""
+        """Returns what a terminal would show of a command."""
         return run(
             "bash",
             "-c",
@@ -85,7 +85,7 @@ class Workspace:
         return result_of(command, self.path, self.env)
 
     def agent(self, service, task, env=None, check=True):
-        """Runs the example on the service's form; its last words, and what it told meanwhile."""
+        """Runs the example agent for the service; returns its final words and progress output."""
         name = type(service).__name__.lower()
         with serving(service) as variables:
             done = run(
@@ -101,7 +101,7 @@ class Workspace:
         return done.stdout.decode(), done.stderr.decode()
 
     def saved(self):
-        """The one chat that was saved."""
+        """Returns the one saved chat."""
         (name,) = [n for n in os.listdir(self.path) if n.startswith("chat-")]
         return json.loads(read(os.path.join(self.path, name)))
 
@@ -111,7 +111,7 @@ class Workspace:
         pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and self._is_daemon(p)]
         (keeper,) = [p for p in pids if parent_of(p) not in pids]
         (daemon,) = [p for p in pids if p != keeper]
-        os.kill(keeper, signal.SIGKILL)  # who would start another one
+        os.kill(keeper, signal.SIGKILL)  # would start a new daemon
         os.kill(daemon, signal.SIGKILL)
         eventually(lambda: not self._is_daemon(daemon), "the daemon is dead")
 
@@ -137,8 +137,7 @@ def workspace(case):
 
 DOCS = [SOURCE_ROOT / "docs" / name for name in ("INTEGRATION.md", "AGENTS.md")]
 DOC_HOME = "/home/ann"
-# What is another one on each run, as what precedes it and what it is: refs, times in names, times,
-# chats, stores.
+# Values that differ in each run, as (prefix, pattern): refs, times in names, times, chats, stores.
 KINDS = (
     (r"\(ref |\[ref |refs/|\bja?-[0-9a-f]{8}-", r"[0-9a-z]{6,8}\b"),
     (r"_", r"\d{10}(?=_)"),
@@ -156,7 +155,7 @@ class Block:
         self.request, self.text = request, text
 
     def steps(self):
-        """(command, expected output) of each command; a command may go on in lines with `> `."""
+        """Returns [command, expected output] pairs. Lines with `> ` in front continue a command."""
         out = []
         for line in self.text.splitlines(True):
             if line.startswith("$ "):
@@ -169,7 +168,7 @@ class Block:
 
 
 def blocks():
-    """The blocks of the documents; each console block must have a session before it."""
+    """Returns the marked blocks of the documents. A console block without a session is an error."""
     mark = r"(?:<!-- session: (\w+)(?:, request (\d+))? -->\n)?"
     found = []
     for doc in DOCS:
@@ -183,7 +182,7 @@ def blocks():
 
 
 class Names:
-    """What stands in the document for what is another one here."""
+    """Maps values in the document that differ in each run to those of this run."""
 
     def __init__(self, home, text):
         self.home = home
@@ -196,13 +195,13 @@ class Names:
         self.here = {}
 
     def command(self, text):
-        """A command of the document as it is to be run."""
+        """Returns a command of the document with this run's values."""
         return self.any.sub(lambda m: self.here.get(m[0], m[0]), text).replace(DOC_HOME, self.home)
 
     def match(self, shown, got):
         """
-        Whether an output is that of the document, in which `...` stands for any lines; learns the
-        names.
+        Tells whether an output matches the document, in which `...` stands for any lines. Learns
+        this run's values from a match.
         """
         learned = {}
         parts = [
@@ -215,7 +214,7 @@ class Names:
         return bool(m)
 
     def _pattern(self, line, learned):
-        if COUNTS.fullmatch(line):  # a pointer's tag is another in each store, and may cost more
+        if COUNTS.fullmatch(line):  # its tag differs in each store and may have more tokens
             return COUNTS.pattern
         out, at = "", 0
         for m in self.any.finditer(line):
@@ -246,7 +245,7 @@ def in_the_document():
 
 
 def check(block, names, w, service):
-    """Runs a block and compares."""
+    """Runs a block and compares the output."""
     if block.request:
         got = service.results_of(service.requests[block.request - 1])[-1] + "\n"
         assert names.match(block.text, got), f"{block.doc}:{block.line}: the model got:\n{got}"
@@ -254,7 +253,7 @@ def check(block, names, w, service):
     for command, shown in block.steps():
         got = w.sh(names.command(command))
         right = names.match(shown, got)
-        if not right and command.startswith("offload search"):  # what is new is not indexed yet
+        if not right and command.startswith("offload search"):  # new files may not be indexed yet
             got = eventually(lambda c=command: w.sh(names.command(c)), f"{command}finds something")
             right = names.match(shown, got)
         assert right, (
@@ -287,14 +286,14 @@ def the_document_tells_what_happens(case, session):
 
 
 def ref_in(text):
-    """The ref of a pointer."""
+    """Returns the ref of a pointer."""
     assert "(detailed result is stored in " in text, text[:300]
     assert len(text) < 4000, "a pointer is short"
     return re.search(r"\(ref ([0-9a-z]+)", text)[1]
 
 
 def looks_for_a_failure():
-    """What a model does that was told of pointers, with what it has to see asserted."""
+    """A model that was told about pointers; asserts what it sees."""
     (pointer,) = yield ["./long_tests.sh"]
     path = f".offload/refs/{ref_in(pointer)}"
     (hits,) = yield [f"grep -n '^not ok' {path}"]
@@ -303,14 +302,14 @@ def looks_for_a_failure():
     assert "#   src/pack/reader.c:212: expected -EBADMSG, got 0\n" in lines, lines
     long, short, last = yield ["seq 20000", "wc -l long_tests.sh", f"cat {path}:-1"]
     assert short == "17 long_tests.sh\n[exit 0]\n" and last == "[exit 1]\n[exit 0]\n", (short, last)
-    # More than a result may have, and read back by way of a pointer: it has to stay.
+    # Longer than results may be, but read back through a pointer, so it must not be offloaded.
     (back,) = yield [f"cat .offload/refs/{ref_in(long)}:1001-4000"]
     assert back.startswith("1001\n1002\n") and "(detailed result" not in back, back[:300]
     return "src/pack/reader.c:212 does not compare the length of the frame with the rest."
 
 
 def plain_work():
-    """The same where nothing is stored."""
+    """The same work where nothing is offloaded."""
     (all_of_it,) = yield ["./long_tests.sh"]
     assert "\nnot ok 731 " in all_of_it
     yield ["seq 20000", "false"]
@@ -318,7 +317,7 @@ def plain_work():
 
 
 def restores(w):
-    """A check of each request: what was taken out of it comes back."""
+    """Returns a check for on_request: everything taken out of a request can be restored."""
 
     def check(service, request):
         given = json.dumps(request).encode()
@@ -338,11 +337,11 @@ def an_agent_works_with_pointers(case, form):
         sizes = [service.size(r) for r in service.requests]
         assert max(sizes[:-1]) < SMALL, sizes
         assert len(json.dumps(service.original)) > 150_000
-        # Each request begins as the one before it: a service's cache has all but the end.
+        # Each request begins with the previous one, so the provider's cache covers all but the end.
         for before, after in zip(service.requests, service.requests[1:]):
             assert after["messages"][: len(before["messages"])] == before["messages"]
             assert after.get("system") == before.get("system")
-        # The saved chat is the whole one, and its task is over.
+        # The chat is saved in full, and its task is done.
         assert w.saved() == service.original
         tasks = json.loads(w.offload("task", "--json").stdout)["tasks"]
         assert tasks == [], tasks
@@ -372,7 +371,7 @@ def agents_in_one_workspace_do_not_meet(case):
 
 
 def talks_long(turns):
-    """A model of many words, whose chat has to be summed up."""
+    """A model that talks so much that its chat has to be summarized."""
     for i in range(turns):
         words = " ".join(f"In step {i} I read part {n} of src/file_{i}.c." for n in range(80))
         (result,) = yield words, [f"seq {i} {i + 40}"]
@@ -392,7 +391,7 @@ def a_long_chat_is_summed_up_and_stays_valid(case, form):
         assert "<state_snapshot" in json.dumps(service.requests[-1])
         for request in service.requests:
             assert "Read it all." in json.dumps(request), "what the user asked for"
-        # Between two summaries the beginning stays.
+        # The beginning is unchanged between two summaries.
         changes = 0
         for before, after in zip(service.requests, service.requests[1:]):
             changes += after["messages"][: len(before["messages"])] != before["messages"]
@@ -449,7 +448,7 @@ def an_agent_goes_on_when_the_daemon_is_killed(case, form):
             return "Done."
 
         def result(command):
-            # As it was when the agent ran it.
+            # The error that the agent saw when it ran this.
             if command.startswith("cat"):
                 where = re.search(r"\S*/refs/\S*", command)[0]
                 return f"cat: '{where}': Transport endpoint is not connected\n[exit 1]\n"

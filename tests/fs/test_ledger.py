@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The ledger: what was kept out of prompts and read back, by day, task, agent and way."""
+"""The ledger records what was kept out of prompts and read back, by day, task, agent and way."""
 import contextlib
 import errno
 import json
@@ -33,12 +33,12 @@ def every_way_is_told(case, mounted):
         pointer = offload(where, "put", "-t", "fix", input=TEXT)
         ref = pointer.split("(ref ")[1].split(")")[0].split(",")[0]
         offload(where, "run", "--", "seq", "5000", agent="me")
-        offload(where, "run", "--", "seq", "5", agent="me")  # which is short
+        offload(where, "run", "--", "seq", "5", agent="me")  # too short to be offloaded
         offload(where, "slice", ref, "1-20")
         messages = json.dumps({"messages": generated(1, calls=4, size=9000)}).encode()
-        for _ in range(2):  # the same results are the same saving
+        for _ in range(2):  # a repeated result saves nothing new
             offload(where, "context", "--mode", "auto", input=messages)
-        for command in (f"offload show {ref}", f"offload slice {ref} 1-2"):  # which tells it itself
+        for command in (f"offload show {ref}", f"offload slice {ref} 1-2"):  # record themselves
             call = {"name": "bash", "arguments": json.dumps({"command": command})}
             call = {"id": "1", "type": "function", "function": call}
             messages = [

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is used stays, what is worth keeping is kept, the rest goes, and can be asked about."""
+"""Used files stay, valuable ones are kept, others are removed and can be asked about."""
 import calendar
 import errno
 import json
@@ -26,16 +26,16 @@ from harness import (
     xattr,
 )
 
-# Looks at files as often as the clock is moved.
+# Collects as often as the clock is moved.
 EAGER = "gc_interval=1"
 
 
-# What is evictable goes at once, and tasks are soon idle.
+# Removes evictable files at once; tasks become idle soon.
 AT_ONCE = ("grace=0", "task_idle=60")
 
 
 def roomy(case, clock, *options):
-    """A mount in which what is evictable stays for a week, as by default."""
+    """Starts a mount with the default grace: evictable files stay for a week."""
     return clock.start(Mount(case, case.store, case.mnt, (EAGER, SEAL_SOON) + options))
 
 
@@ -44,7 +44,7 @@ def served(case, clock, *options):
 
 
 def gc(m, how="run", tree=""):
-    """Asks for a collection of a tree, waits for its end and returns what it says."""
+    """Requests a collection of a tree, waits for its end and returns its report."""
 
     def begun():
         try:
@@ -69,7 +69,7 @@ def is_there(path):
 
 
 def pass_and_collect(m, clock, seconds, step=MINUTE):
-    """Lets time pass, a collection each step."""
+    """Lets time pass, with a collection after each step."""
     while seconds > 0:
         clock.pass_time(min(step, seconds))
         seconds -= step
@@ -78,21 +78,21 @@ def pass_and_collect(m, clock, seconds, step=MINUTE):
 
 def use(clock, path, content, file=None):
     """
-    Reads it, until that is known as a use of the file. The kernel may be slower to let go of what it
-    has than a clock that is moved by hand.
+    Reads the file until that counts as a use of it. The kernel may drop its cache more slowly than
+    the test moves the clock.
     """
 
     def is_known():
         same(read(path), content)
         used = calendar.timegm(time.strptime(xattr(file or path, "used"), "%Y-%m-%dT%H:%M:%SZ"))
-        # For a minute after one that was seen, others need not be.
+        # A use within a minute of a recorded one need not be recorded.
         return used > clock.now() - MINUTE - 15
 
     eventually(is_known, f"{path} is used")
 
 
 def reads(m):
-    """How many messages to read something the daemon has had, those for this one left out."""
+    """Returns how many reads the daemon has received, without that of the status itself."""
     with open(m(".offload/status.json")) as f:
         return json.load(f)["calls"]["read"]
 
@@ -194,7 +194,7 @@ def test_a_use_is_known_to_the_second_and_no_look_is_one(case):
             use_it()
             now = used(m("tasks/T/x") if name == "a move" else path)
             assert before - 2 < now < clock.now() + 2, f"{name} is a use"
-        # A read that the kernel does not answer.
+        # A read that is not served from the kernel's cache.
         pass_and_collect(m, clock, 10 * MINUTE)
         before = clock.now()
         use(clock, path, b"content of the file, anew\n" * 400)
@@ -249,7 +249,7 @@ def test_open_and_mapped_files_stay(case):
         assert said["open"] == 2, said
         same(os.pread(fd, 5, 0), b"ooooo")
         same(pages[100:105], b"mmmmm")
-        # Those were uses.
+        # Those reads were uses.
         os.close(fd)
         pages.close()
         gc(m)
@@ -338,7 +338,7 @@ def test_the_end_of_a_task(case):
         eventually(lambda: gc(m) and not is_there(m("tasks/trip")), "the task is gone")
         assert os.listdir(m("tasks")) == ["other"]
         same(read(m("persistent/reports/kept")), b"kept")
-        # A new task of that name is another one.
+        # A new task of the same name is unrelated.
         m.make("tasks/trip/shell/x", b"x")
         gc(m)
         assert xattr(m("tasks/trip"), "state") == "live"
@@ -367,7 +367,7 @@ def test_the_pointers_of_a_resting_conversation_hold(case):
 def test_a_live_task_keeps_its_files(case):
     clock = Clock(case)
     with roomy(case, clock, "grace=0") as m:
-        # What never expires is seen to be used as well.
+        # Uses of files that never expire are noticed, too.
         for name in ("shell/x", "reports/y"):
             m.make(f"tasks/t/{name}", b"content\n")
         m.make("tasks/other/shell/x", b"content\n")
@@ -383,11 +383,11 @@ def test_a_live_task_keeps_its_files(case):
         assert not is_there(m("tasks/t/shell/x"))
 
 
-# --- Room -----------------------------------------------------------------------------------------
+# --- Lack of room ---------------------------------------------------------------------------------
 
 
 def until(m, clock, condition, what):
-    """Lets time pass, but little, until it holds."""
+    """Lets time pass in small steps until the condition holds."""
 
     def holds():
         clock.pass_time(10)
@@ -403,7 +403,7 @@ def lifecycle(m):
 
 
 def says(m, **wanted):
-    """The status, which may be some seconds old, comes to say these numbers."""
+    """Waits until the status, which may be some seconds old, has these numbers; returns it."""
     told = {}
 
     def does():
@@ -418,7 +418,7 @@ def says(m, **wanted):
 
 
 def make_aged(m, clock, count):
-    """Files of 200 KiB that are evictable, the first one unused for the longest; and some others."""
+    """Creates evictable files of 200 KiB, the first unused for longest, and others."""
     for i in range(count):
         m.make(f"cache/shell/{i:02d}", noise(200 * KIB, i))
         clock.pass_time(10)
@@ -443,7 +443,7 @@ def test_want_of_room_takes_what_is_evictable(case):
         assert sorted(os.listdir(m("cache/shell"))) == ["00", "08", "09"]
         assert is_there(m("cache/web/new")) and is_there(m("tasks/t/shell/x"))
         says(m, pressed=7, expired=0, evictable_files=2, working_keep=1 << 20)
-        # What is not evictable stays, though there is no room for it.
+        # Files that are not evictable stay even when there is no room.
         for i in range(6):
             m.make(f"cache/web/{i}", noise(200 * KIB, 200 + i))
         until(m, clock, lambda: os.listdir(m("cache/shell")) == ["00"], "the rest makes room")
@@ -467,7 +467,7 @@ def test_a_full_disk_takes_what_is_evictable(case):
             with open(os.path.join(case.store, "ballast"), "wb") as f:
 
                 def is_short():
-                    # The journal may have given something back meanwhile.
+                    # The journal may have freed space meanwhile.
                     disk = os.statvfs(case.store)
                     spare = (disk.f_bavail - disk.f_blocks // 20) * disk.f_frsize + 700 * KIB
                     if spare > 0:
@@ -495,7 +495,7 @@ def test_the_size_limit_takes_what_was_used_longest_ago(case):
         m.wait_sealed(m("cache/web/11"))
         clock.pass_time(5 * MINUTE)
     with served(case, clock, "working_max=1") as m:
-        # By now it may be on probation, and this is a use.
+        # The file may be on probation by now. Reading it is a use.
         same(read(m("cache/web/01")), noise(200 * KIB, 1))
 
         until(m, clock, lambda: lifecycle(m)["working_stored"] <= 1 << 20, "it fits")
@@ -517,7 +517,7 @@ def test_a_stepped_clock_loses_nothing_early(case):
             clock.step(step)
             eventually(lambda: gc(m) is not None, "looked")
             assert is_there(path), step
-        # Neither does a daemon that is killed while the clock is wrong.
+        # Nor does a daemon that is killed while the clock is wrong.
         clock.step(YEAR)
         gc(m)
         m.kill9()
@@ -541,7 +541,7 @@ def test_ageing_survives_restarts(case):
         m.unmount()
         clock.pass_time(15 * MINUTE)
         clock.start(m)
-        # Its time is over, and it is on probation: whoever comes back can still use it.
+        # The file has expired but is on probation, so a use still saves it.
         gc(m)
         assert "on probation" in xattr(path, "lifecycle")
         read(path)
@@ -574,7 +574,7 @@ def test_a_month_away_and_a_copy_elsewhere_lose_nothing(case):
             assert xattr(m("tasks/t/shell/x"), "lifecycle").startswith("kept: its task is live")
             told = xattr(m("cache/shell/x"), "lifecycle")
             assert told.startswith("evictable since "), told
-            # What is told is by the wall clock as it is now.
+            # Times are shown by the current wall clock.
             assert time.strftime("%Y", time.gmtime(clock.now())) in told, told
         pass_and_collect(m, clock, 9 * DAY, 12 * HOUR)
         assert not is_there(m("cache/shell/x")) and not is_there(m("tasks/t/shell/x"))
@@ -626,7 +626,7 @@ def test_space_is_back(case):
 
 
 def _removals(m, clock, how):
-    """Removes cache/shell/x."""
+    """Removes cache/shell/x, by `rm` or by letting it expire."""
     if how == "rm":
         os.unlink(m("cache/shell/x"))
     else:
@@ -657,7 +657,7 @@ def test_the_same_content_in_two_tiers(case, variant):
         m.kill9()
         clock.start(m)
         same(read(m(paths[1])), content)
-        # And the other way round: what is kept goes, and the working one stays.
+        # The other way round: the kept file is removed and the working one stays.
         m.make(paths[0], content)
         m.wait_sealed(m(paths[0]))
         os.unlink(m(paths[1]))
@@ -720,11 +720,11 @@ def test_after_a_dry_run_what_is_due_still_goes(case):
         assert gc(m, "dry-run")["removed"] == 1
         assert is_there(path)
         clock.pass_time(MINUTE)
-        # Whoever looks all the time holds it.
+        # Each look makes the kernel hold the file for a while.
         eventually(lambda: time.sleep(2) or not is_there(path), "it goes")
 
 
-# --- What is said of them -------------------------------------------------------------------------
+# --- Reports --------------------------------------------------------------------------------------
 
 
 @test
@@ -768,7 +768,7 @@ def test_why_a_file_is_kept(case):
         assert said["probation"] == 1 and said["items"] == 1, said
         item = json.loads(os.getxattr(m.mnt, "user.offload.gc.0"))
         assert item["path"] == "cache/shell/x" and item["action"] == "probation", item
-        # To be told that was no use.
+        # Listing the file was not a use.
         pass_and_collect(m, clock, 20 * MINUTE)
         assert not is_there(path)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tool's commands for a file's life: promote, archive, pin, unpin, task, gc, stats, show."""
+"""The tool's commands for a file's lifecycle: promote, archive, pin, unpin, task, gc, stats, show.
+"""
 import contextlib
 import os
 import re
@@ -27,7 +28,7 @@ GONE = 3  # exit code of show
 
 
 def text(size, seed):
-    """So many bytes of lines."""
+    """Returns exactly `size` bytes of lines."""
     return log_text(size + 1000, seed)[: size - 1] + b"\n"
 
 
@@ -183,7 +184,7 @@ def what_cannot_be_moved_stays(case, mounted):
             offload.refuses("promote", "-n", "a/b", ref, code=2)
             offload.refuses("promote", "-n", "a", ref, "cache/web/y", code=2)
             offload.refuses("promote", "--tag", "", ref, code=2)
-            # One that fails keeps none of the others.
+            # A failing one does not prevent the others.
             assert offload("promote", "cache/web/none", ref, code=1) == [
                 f"{ref}  persistent/web/x  (was cache/web/x)"
             ]
@@ -243,7 +244,7 @@ def stats_are_those_of_the_status(case, mounted):
             for label in ("store", "mounted", "state", "files", "stored", "saved"):
                 assert label in labels, lines
             assert any(re.search(r"2 files, 40\.0 KB", line) for line in lines), lines
-            # The working tier is counted by a collection, and by nothing before.
+            # Only a collection counts the working tier.
             assert not any("0 files" in line for line in lines if "working" in line), lines
             offload("gc")
             if mounted:
@@ -259,16 +260,16 @@ def stats_of_nothing(case):
     assert not os.path.exists(case.store)
 
 
-# --- Tasks, collections and what is gone ----------------------------------------------------------
+# --- Tasks, collections and removed files ---------------------------------------------------------
 
 
-# The longest there is: what goes then is told to who asked for the collection.
+# The longest interval, so that all removals happen in requested collections and are reported there.
 SELDOM = f"gc_interval={DAY * 1000}"
 
 
 @contextlib.contextmanager
 def living(case, *options):
-    """A mount whose daemon goes by a Clock, and collects for a day only when it is asked to."""
+    """Yields a mount on a Clock, which collects only on request for the first day, and its Tool."""
     clock = Clock(case)
     with Mount(case, case.store, case.mnt, (SELDOM, "grace=0") + options) as m:
         clock.start(m)
@@ -276,7 +277,9 @@ def living(case, *options):
 
 
 def collect_until(offload, clock, paths, seconds=20):
-    """Lets time pass and collects until these files are gone; returns what was told of them."""
+    """
+    Lets time pass and collects until these files are gone; returns {path: item} of all removed.
+    """
     told = {}
 
     def step():
@@ -442,7 +445,7 @@ def what_is_evictable_is_told(case, mounted):
             plain, full = offload("gc", "--dry-run"), offload("gc", "--dry-run", "-v")
             said = "offload: nothing to remove; 1 evictable (4.2 KB, while there is room), 2 kept; "
             assert len(plain) == 1 and plain[0].startswith(said), plain
-            # The time that it ends with may differ by a second.
+            # The removal time may differ by a second.
             assert full[1].startswith(said), full
             assert re.fullmatch(
                 r"evictable cache/shell/x \(4\.2 KB\): unused for .*, its lifetime is 30m; "
@@ -465,7 +468,7 @@ def show_says_what_becomes_of_a_file(case, mounted):
                 got = offload.json("show", name)
                 assert got["lifecycle"] and got["used"].startswith("20"), got
                 assert f"lifecycle  {got['lifecycle']}" in lines, lines
-                # Until a second after a change it is now.
+                # The time of use is "now" until a second after a change.
                 assert any(line.startswith("used       20") for line in lines), lines
 
 

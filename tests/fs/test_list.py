@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`offload list`, with the mount and without it, and the pages in .offload/list/ that it reads."""
+"""`offload list` with a mount and without, and the pages in .offload/list/ that it reads."""
 import datetime
 import errno
 import json
@@ -16,7 +16,7 @@ ODD = os.fsdecode(b"odd\nname\x01\xff \"%2F\"*")
 
 
 def fill(w):
-    """Files of all tiers; {path in the tree: size}."""
+    """Creates files in all tiers; returns {path in the tree: size}."""
     made = {}
 
     def make(path, data, **attributes):
@@ -50,7 +50,10 @@ def seconds(text):
 
 
 def is_same(one, other):
-    """But for times of the age clock, which another process may round to another second."""
+    """
+    Compares two answers. Times on the age clock may differ slightly, as another process may round
+    differently.
+    """
     for f, g in zip(one["files"], other["files"]):
         for name in ("used", "expires"):
             if f[name] and g[name] and abs(seconds(f[name]) - seconds(g[name])) <= 2:
@@ -87,7 +90,7 @@ def the_mount_and_the_store_say_the_same(case):
     with chat(case, True) as w:
         made = fill(w)
         w.offload("down")
-        w.offload("list")  # seals all, as nobody else does
+        w.offload("list")  # seals everything, which nothing else would
         w.offload("up")
         before = {name: listed(w, "-s", "path", *words) for name, words in FILTERS.items()}
         orders = {(o, r): paths(listed(w, "--sort", o, *r)) for o in ORDERS for r in ((), ("-r",))}
@@ -127,6 +130,15 @@ def the_mount_and_the_store_say_the_same(case):
 
 
 @test
+def a_backslash_is_no_escape_in_a_path(case):
+    with chat(case, True) as w:
+        wanted = ["cache/a\\b", "cache/c"]
+        for path in wanted:
+            write(os.path.join(w.mnt, path), b"x")
+        assert paths(listed(w, "-s", "path", *wanted)) == wanted
+
+
+@test
 def each_order_is_one(case):
     with chat(case, True) as w:
         fill(w)
@@ -143,10 +155,10 @@ def each_order_is_one(case):
             found = listed(w, "-s", order, "--tier", "working")["files"]
             turned = listed(w, "-s", order, "-r", "--tier", "working")["files"]
             assert sorted(paths({"files": found})) == sorted(paths({"files": turned})), order
-            if order == "path":  # one is shown in another form than it has
+            if order == "path":  # shown in another form than sorted by
                 continue
             for files, upwards in ((found, order == "expires"), (turned, order != "expires")):
-                # Each by itself: until its second is over, a use is shown as now.
+                # Check each listing by itself: a use is shown as "now" until its second is over.
                 shown = [key(f) for f in files]
                 assert shown == sorted(shown, reverse=not upwards), (order, upwards, shown)
 
@@ -200,7 +212,7 @@ def what_is_wrong_is_said(case):
 
 
 def pages(m, request):
-    """The refs and paths of all pages, and the sums on the first."""
+    """Reads all pages; returns their files, and the sums of the first page."""
     found, sums, position = [], None, ""
     while True:
         name = request + (f" from:{position}" if position else "")
@@ -230,7 +242,7 @@ def pages_hold_each_file_once_while_files_come_and_go(case):
         assert [f["path"] for f in whole] == sorted(f["path"] for f in whole)
 
         def interrupted(order, forget):
-            """A listing in the middle of which much changes; `forget`: what was gathered is lost."""
+            """Changes much during a listing. With `forget`, also drops the gathered list."""
             head, *files = read(m(".offload/list", f"sort:{order} page:1000")).splitlines()
             position = json.loads(head)["next"]
             shown = [json.loads(f)["ref"] for f in files]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The log: what became of every file, whoever asks and however."""
+"""The log records what happened to every file, however it is read and by whom."""
 import contextlib
 import errno
 import json
@@ -29,7 +29,7 @@ SECRET = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 
 
 def log(where, *words):
-    """The lines that the tool prints, as objects."""
+    """Returns the lines that the tool prints, as objects."""
     return [
         json.loads(line)
         for line in run(OFFLOAD, "log", *where, "--json", *words, cwd="/").stdout.splitlines()
@@ -41,7 +41,7 @@ def lines(m):
 
 
 def told(m, event, **members):
-    """Waits for a line of that kind with these members, and returns it."""
+    """Waits for a line of this event with these members; returns it."""
 
     def find():
         for line in lines(m):
@@ -53,7 +53,7 @@ def told(m, event, **members):
 
 
 def promote(m, name):
-    """Makes a file, moves it to persistent/, which has a line, and removes it, which has none."""
+    """Creates a file, moves it to persistent/, which is logged, and removes it, which is not."""
     os.mknod(m(name))
     to = m("persistent", os.path.basename(name))
     os.rename(m(name), to)
@@ -86,7 +86,7 @@ def each_event_has_its_line(case):
         assert "ref" not in line and "size" not in line, line
         os.rename(m("archive/notes"), m("cache/notes"))
         told(m, "demote", path="cache/notes")
-        os.rename(m("cache/notes/a"), m("cache/notes/b"))  # which is within a tier
+        os.rename(m("cache/notes/a"), m("cache/notes/b"))  # within a tier: not logged
         os.unlink(m("cache/notes/b"))
         for state in ("done", "live", "live"):
             os.setxattr(m("tasks/T"), "user.offload.state", state.encode())
@@ -105,12 +105,12 @@ def what_moves_between_packs_is_no_event(case):
         os.makedirs(m("archive/x"))
         for i, path in enumerate(paths[:10]):
             os.rename(path, m(f"archive/x/{i}"))
-        time.sleep(2.5)  # REPACK_DELAY
+        time.sleep(2.5)  # longer than REPACK_DELAY
         m.tidy()
         told(m, "offload", path="cache/tidy")
         count = [line["event"] for line in lines(m)]
         assert count.count("offload") == 21 and not count.count("rewrite"), count
-        # A copy that shares the content of another is a file that got its content.
+        # A copy that shares content is reported as a file with new content.
         with open(paths[10], "rb") as a, open(m("cache/copy"), "wb") as b:
             os.copy_file_range(a.fileno(), b.fileno(), 3 * KIB)
         assert told(m, "offload", path="cache/copy")["size"] == 3 * KIB
@@ -197,7 +197,7 @@ def an_agents_log_tells_of_its_tree_alone(case):
         part = read(m("agents/b/.offload/log.0-1"))
         assert json.loads(part)["from"] == "cache/0", part
         assert read(m("agents/a/.offload/log.0-1000000")) == read(m("agents/a/.offload/log"))
-        # What is published has its other end in the tree above alone.
+        # The log of a tree omits the end of a move that lies in the tree above.
         os.rename(m("agents/a/cache/web/x"), m("persistent/x"))
         line = told(m, "promote", **{"from": "agents/a/cache/web/x"}, path="persistent/x")
         line = its("a")[-1]
@@ -257,7 +257,7 @@ def it_is_a_file_for_its_owner_with_an_exact_size(case):
 
 @test
 def a_long_one_is_read_at_any_place(case):
-    """It is held compressed."""
+    """A long log is held compressed."""
     with case.mount(SEAL_SOON) as m:
         for i in range(400):
             promote(m, f"cache/{i:04d}")
@@ -273,9 +273,9 @@ def a_long_one_is_read_at_any_place(case):
 
 @test
 def mounted_and_unmounted_it_says_the_same(case):
-    """Over more than one segment, with every filter."""
+    """Covers several segments and every filter."""
     clock = Clock(case)
-    clock.step(-2 * HOUR)  # so that the tool's own is ahead
+    clock.step(-2 * HOUR)  # puts the tool's clock ahead
     store, mounted = ["--store", case.store], ["-d", case.mnt]
     filters = (
         [], ["-n", "7"], ["-n", "100000"], ["--task", "T"], ["--event", "promote", "-n", "9"],
@@ -315,12 +315,12 @@ def its_size_is_bounded_and_it_can_be_off(case):
     def size():
         total = 0
         for entry in os.scandir(os.path.join(case.store, "log")):
-            with contextlib.suppress(FileNotFoundError):  # it was compressed just now
+            with contextlib.suppress(FileNotFoundError):  # it was just compressed
                 total += os.path.getsize(entry.path)
         return total
 
     with case.mount("log_max=1") as m:
-        for _ in range(3000):  # what does not compress to next to nothing
+        for _ in range(3000):  # incompressible names
             promote(m, "cache/é" + os.urandom(120).hex())
         eventually(lambda: size() > 400 * KIB, "it is written")
         assert size() < 1300 * KIB, size()
@@ -365,7 +365,7 @@ def it_can_be_followed(case):
             m.crash()
             one("b")
             eventually(lambda: any('"cache/b"' in line for line in more()), "after a restart")
-            m.remount("log_max=1")  # 128 KiB a segment
+            m.remount("log_max=1")  # segments of 128 KiB
             os.makedirs(m("tasks/T"))
             for i in range(1500):
                 one(f"number {i}")
@@ -376,7 +376,7 @@ def it_can_be_followed(case):
                 f"cache/number {i}" for i in range(1500)
             ] + ["tasks/T/x"], paths
             eventually(lambda: len(of_task()) == 1, "the line of the task alone")
-        # Whoever reads it may go, quietly, even if nothing more comes.
+        # The reader of a pipe may leave; the tool then ends quietly even if nothing more is logged.
         process = subprocess.Popen(
             f"'{OFFLOAD}' log -d '{case.mnt}' -f | head -n 1", shell=True, stderr=subprocess.PIPE
         )
@@ -416,16 +416,16 @@ def a_killed_daemon_loses_the_last_moment_alone(case):
             m.kill9()
             kept = os.path.join(case.store, "log")
             for name in filter(lambda n: n.endswith(".jsonl"), os.listdir(kept)):
-                # The kernel may write a part of what a process wrote when it was killed.
+                # The kernel may have written part of what the process wrote when it was killed.
                 for line in read(os.path.join(kept, name)).split(b"\n")[:-1]:
                     json.loads(line)
             m.start()
             there = [line["from"] for line in log(["-d", case.mnt], "-n", "1000000")]
             mine = [name for name in there if name.startswith(f"cache/{turn}-")]
             assert mine == [name for name, _ in names[: len(mine)]], "none is missing in between"
-            # A second is what is promised; a busy machine may take a part of it.
+            # At most a second may be lost; leave some of it for a busy machine.
             assert len(mine) == len(names) or names[len(mine)][1] > began - 0.5, len(mine)
-        # What was acknowledged before that is there.
+        # Whatever was acknowledged before that is in the log.
         os.mknod(m("cache/x"))
         os.rename(m("cache/x"), m("persistent/x"))
         time.sleep(1)

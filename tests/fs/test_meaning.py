@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Search by meaning: with a small static model, and with an endpoint that is imitated."""
+"""Search by meaning, with a small static model and with an imitated endpoint."""
 import http.server
 import json
 import os
@@ -11,7 +11,7 @@ import time
 
 from harness import OFFLOAD, SEAL_SOON, eventually, main, read, run, test
 
-# Words of one line have one direction.
+# The words of a line share one direction.
 MEANINGS = (
     ("car", "automobile", "vehicle", "driving"),
     ("doctor", "physician", "medicine", "hospital"),
@@ -22,7 +22,7 @@ DIMS = len(MEANINGS)
 
 
 def vectors():
-    """The vector of each word."""
+    """Maps each word to its vector."""
     return {
         word: [float(i == k) for i in range(DIMS)]
         for k, words in enumerate(MEANINGS[:-1])
@@ -31,7 +31,7 @@ def vectors():
 
 
 def write_model(folder):
-    """A static model in the form of model2vec."""
+    """Writes a static model in the format of model2vec."""
     os.makedirs(folder, exist_ok=True)
     words = vectors()
     rows = [[0.0] * DIMS] + list(words.values())
@@ -84,7 +84,7 @@ def state(m):
 
 def has_vectors(m, files=len(NOTES)):
     def ready():
-        time.sleep(0.5)  # a report stays while somebody looks at it all the time
+        time.sleep(0.5)  # a report is not renewed while it is read constantly
         now = state(m)
         return now["files"] >= files and now["caught_up"] and now["meaning"]["caught_up"]
 
@@ -95,7 +95,7 @@ _asked = 0
 
 
 def search(m, query):
-    """The lines of an answer that was not kept from before."""
+    """Returns the lines of a fresh answer, not one kept from before."""
     global _asked
     _asked += 1
     blanks = f"{_asked:b}".replace("0", " ").replace("1", "\t")
@@ -176,7 +176,7 @@ def vectors_outlive_the_daemon_and_are_made_anew_by_another_model(case):
         f.write(f"embed_model = {model}\n")
     done = run(OFFLOAD, "search", "--store", case.store, "car")
     assert done.stdout.startswith(b"persistent/garage.txt:"), done
-    # Another order of words is another model.
+    # The same words in another order make a different model.
     global MEANINGS
     MEANINGS = MEANINGS[::-1]
     write_model(model)
@@ -201,7 +201,7 @@ def a_model_that_is_none_leaves_the_words(case):
 
 
 class Endpoint:
-    """An imitation of an endpoint: words become the vectors of the static model."""
+    """An imitated endpoint, which answers with the vectors of the static model."""
 
     def __init__(self):
         self.asked, self.keys, self.answer, self.wait = [], set(), None, threading.Event()
@@ -242,7 +242,7 @@ class Endpoint:
             request.end_headers()
             request.wfile.write(data)
         except OSError:
-            pass  # it did not wait
+            pass  # the client gave up waiting
 
     @staticmethod
     def right(texts):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-Random operations on the mount and on an ordinary directory must end in the same tree and fail in
-the same way. tools/model runs many more of them.
+Random operations on the mount and on an ordinary directory must give the same tree and the same
+errors. tools/model runs many more.
 """
 import os
 import random
@@ -17,13 +17,15 @@ SEEDS = {str(seed): seed for seed in range(1, 9)}
 
 @test(variants=SEEDS, timeout=180)
 def a_random_tree_equals_its_model(case, seed):
-    """On a failure, `tools/model --seed SEED --steps STEPS` finds the shortest way to it."""
+    """
+    On failure, `tools/model --seed SEED --steps STEPS` finds the shortest sequence that fails.
+    """
     play(case, random_ops(seed, STEPS), first_delay(seed))
 
 
 @test(variants=STATES, timeout=180)
 def a_random_file_equals_its_model(case, state):
-    """Writes, cuts and reads at the places where blocks, pages and chunks meet."""
+    """Writes, truncates and reads around the boundaries of blocks, pages and chunks."""
     rng = random.Random(99)
     want = bytearray()
     edges = [0, 1, 4095, 4096, 65535, 65536, 131072, 262144, MIB - 1, MIB, MIB + 1, 2 * MIB]

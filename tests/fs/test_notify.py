@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the kernel is asked to let go of, and an end in order while it is asked."""
+"""The kernel drops what it is asked to drop, and the daemon ends in order while it asks."""
 import collections
 import errno
 import json
@@ -38,9 +38,7 @@ def status(m):
 
 
 def reports(m, condition, what):
-    """
-    Waits until condition(status) is true. A report that is looked at all the time stays as it is.
-    """
+    """Waits until condition(status) is true. A report that is read constantly is not renewed."""
 
     def looks():
         time.sleep(1.1)
@@ -61,7 +59,7 @@ def by_view(m, path):
     return m("views/recent", f"{xattr(path, 'ref')}-{os.path.basename(path)}")
 
 
-# --- Removed after it was read by its ref ---------------------------------------------------------
+# --- Removal of files read by their refs ----------------------------------------------------------
 
 
 def remove(m, path):
@@ -93,7 +91,7 @@ def what_was_read_by_its_ref_goes_with_its_last_name(case, variant):
             same(read(name), noise(SIZE, i), name)
         for path in paths:
             take_away(m, path)
-        # Looking for them by their refs would make the kernel let go of them, too.
+        # Looking the files up by their refs would make the kernel drop them, too.
         held -= len(paths)
         reports(m, lambda s: s["memory"]["references"] <= held, "the kernel lets go of them")
         drafts_take(m, 0)
@@ -138,21 +136,21 @@ def while_it_is_in_use_it_can_be_read(case, mapped):
         read(by_ref(m, other))
         os.unlink(path)
         os.unlink(other)
-        # The kernel was asked for the other one last.
+        # The kernel was asked to drop the other file last.
         drafts_take(m, SIZE)
         same(look(), data)
         users.close()
         drafts_take(m, 0)
 
 
-# --- The end --------------------------------------------------------------------------------------
+# --- The end of the daemon ------------------------------------------------------------------------
 
 
 class Storm:
     """
-    Threads that make files, read them by their refs and remove some, until the mount is gone. What
-    they were told is done must be so afterwards. Some files stay open for long after they were
-    removed, so that the kernel is asked for them in a way that waits.
+    Threads that create files, read them by their refs and remove some until the mount is gone.
+    Every acknowledged operation must have taken effect. Some files are kept open long after they
+    were removed, so that the kernel is notified in the way that blocks.
     """
 
     def __init__(self, m, count=4):
@@ -253,7 +251,7 @@ def it_ends_in_the_middle_of_everything(case, end):
 
 
 def end_at_work(m, work, progress):
-    """Ends the daemon once each of the threads, work(NUMBER), has come further than twice."""
+    """Ends the daemon when each thread has done work(NUMBER) more than twice."""
 
     def work_on(number):
         try:
@@ -277,7 +275,7 @@ def end_at_work(m, work, progress):
 
 @test
 def it_ends_while_writers_wait_for_room(case):
-    """Whoever is served while the daemon ends is served to the end, wherever that takes long."""
+    """Requests in progress when the daemon ends are completed, however long that takes."""
     m = case.mount(SEAL_SOON, "journal_max=1")
     kept = [[] for _ in range(4)]
 
@@ -294,7 +292,7 @@ def it_ends_while_writers_wait_for_room(case):
 
 
 def blocks(pid, number):
-    """Whether the process has come so far that it waits for that signal."""
+    """Tells whether a process already blocks a signal, which means that it waits for it."""
     with open(f"/proc/{pid}/status") as f:
         mask = next(line for line in f if line.startswith("SigBlk:")).split()[1]
     return int(mask, 16) >> (number - 1) & 1
@@ -331,7 +329,7 @@ def a_signal_that_was_ignored_stays_ignored(case):
 
 
 def owner_of(store):
-    """The process that has a store, as its lock file tells."""
+    """Returns the process that the lock file of a store names."""
     with open(os.path.join(store, "lock")) as f:
         return int(f.read().split()[0])
 
@@ -350,7 +348,7 @@ def in_the_background_it_ends_by_a_signal_too(case):
 
 @test
 def it_ends_while_an_fsync_waits(case):
-    """Whoever is told that his file is safe has it; whoever is not gets an error, and does not hang."""
+    """An fsync either succeeds, with the data safe, or fails; it never hangs."""
     m = Mount(case, case.store, case.mnt, ["seal_delay=3600000"])
     m.launch(OFS_FAILPOINT="io.datasync=slow")
     assert m.comes_up()
@@ -376,7 +374,7 @@ def it_ends_while_an_fsync_waits(case):
 
 @test
 def directories_are_listed_anew_for_whoever_asks_for_attributes(case):
-    """Reading makes the kernel forget what it knew of a file, which a listing brings back at once."""
+    """Reading makes the kernel's attributes of a file stale; a new listing renews them all."""
     files = {d: [f"cache/{d}/{n}" for n in range(100)] for d in ("shell", "web")}
     with case.mount(SEAL_SOON) as m:
         m.wait_sealed(*[m.make(p, b"content " * 100) for paths in files.values() for p in paths])
@@ -404,7 +402,7 @@ def directories_are_listed_anew_for_whoever_asks_for_attributes(case):
         eventually(is_listed, "the listing of the other directory is dropped")
         asked = calls("getattr")
         looks_at("web")
-        time.sleep(1.2)  # a report is as old as that
+        time.sleep(1.2)  # a report may be a second old
         assert calls("getattr") - asked < len(files["web"]) / 4
 
 

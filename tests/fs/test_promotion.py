@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a promoted file was made as, and promotion at the end of a task and by a rule."""
+"""Promoted files remember their origin; promotion at the end of a task and by rules."""
 import contextlib
 import errno
 import os
@@ -21,7 +21,7 @@ from harness import (
 )
 from tool import MOUNTED, Tool, tool
 
-SELDOM = f"gc_interval={DAY * 1000}"  # collections are asked for
+SELDOM = f"gc_interval={DAY * 1000}"  # only on request
 
 
 def configured(case, text):
@@ -180,7 +180,7 @@ def it_says_what_became_of_each(case):
 
 @test
 def the_kernel_is_told_of_both_names(case):
-    """That a name was not there is remembered, and so is that the old one was."""
+    """The kernel had cached that the new name is absent and that the old one exists."""
     with case.mount(SEAL_SOON, SELDOM) as m:
         make_task(m)
         for path in ("persistent/reports", "persistent/reports/final.md", "persistent/web"):
@@ -230,7 +230,7 @@ def a_rule_by_reads(case):
         m.wait_sealed(m("cache/notes/plan"))
         for _ in range(2):
             assert not occasion()
-        # The kernel lets go of what was read a moment later: until then a read is not seen.
+        # The kernel drops what was read a moment later; until then further reads are not seen.
         eventually(occasion, "it is promoted")
         assert not os.path.exists(m("cache/notes/plan"))
         assert origin(m("persistent/notes/plan")) == (None, "notes")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tools/quickstart shows the whole session where it can mount, and another where it cannot."""
+"""tools/quickstart shows the whole session if it can mount, and otherwise one without a mount."""
 import os
 
 from harness import NOBODY, OFFLOAD, SOURCE_ROOT, Skip, is_alive, main, run, test
@@ -9,7 +9,7 @@ QUICKSTART = SOURCE_ROOT / "tools" / "quickstart"
 
 
 class Session:
-    """Folders for a run of tools/quickstart, and what it printed."""
+    """Folders for a run of tools/quickstart, and its output."""
 
     def __init__(self, case):
         self.workspace, self.data = case.path("work"), case.path("data")
@@ -31,7 +31,10 @@ class Session:
         return done.returncode
 
     def is_refused(self, why, *before):
-        """It cannot mount, says why in one line, shows the other session and leaves nothing."""
+        """
+        Checks that it cannot mount, gives the reason in one line, shows the other session and
+        leaves nothing behind.
+        """
         assert self.run(*before) == 1
         assert self.err.count("\n") == 1 and why in self.err, self.err
         for command in ("run -- ls", "slice", "promote", "search", "show", "put"):
@@ -58,7 +61,7 @@ def it_mounts_and_shows_the_main_job_twice(case):
 def without_the_device_it_shows_what_works_without_a_mount(case):
     hidden = case.path("hidden")
     os.mkdir(hidden)
-    script = 'mount --bind "$0" /dev && exec "$@"'  # an empty /dev but for what a shell needs
+    script = 'mount --bind "$0" /dev && exec "$@"'  # a /dev with only what a shell needs
     for name in ("null", "zero", "urandom"):
         run("cp", "-a", f"/dev/{name}", hidden)
     os.symlink("/proc/self/fd", os.path.join(hidden, "fd"))

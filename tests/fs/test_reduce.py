@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`offload reduce`: calls of tools become steps, and what is long goes into the tree."""
+"""`offload reduce` turns tool calls into steps, and stores long results in the tree."""
 import hashlib
 import json
 import os
@@ -47,7 +47,7 @@ HUGE = 40 * 10**6
 
 
 class Reducer:
-    """`offload reduce` on a case's tree, through a mount or on the store."""
+    """`offload reduce` on a case's tree, mounted or not."""
 
     def __init__(self, case, mounted):
         self.case, self.mounted = case, mounted
@@ -77,7 +77,7 @@ class Reducer:
         )
 
     def steps(self, calls, *words):
-        """The steps of calls, in their order."""
+        """Returns the steps of these calls, in order."""
         done = self.run("\n".join(json.dumps(c) for c in calls).encode(), *words)
         assert (done.returncode, done.stderr) == (0, b""), done
         found = [json.loads(line) for line in done.stdout.splitlines()]
@@ -90,7 +90,7 @@ class Reducer:
         return self.steps([{"tool": tool, "args": args, "result": result}], *words)[0]
 
     def refuses(self, data, saying, *words):
-        """It must end with 2 and one line that has these words in it, and store nothing."""
+        """Requires exit code 2 and a one-line message containing `saying`, with nothing stored."""
         before = self.names()
         done = self.run(data, *words)
         said = done.stderr.decode()
@@ -100,13 +100,13 @@ class Reducer:
         assert self.names() == before
 
     def slice(self, ref):
-        """All of what has that ref."""
+        """Returns the whole content of a ref."""
         if self.mounted:
             return read(os.path.join(self.case.mnt, "refs", ref))
         return run(OFFLOAD, "slice", *self.where, ref, "b0-").stdout
 
     def names(self):
-        """The names of all files that were offloaded, in order."""
+        """Returns the names of all offloaded files, sorted."""
         if not self.mounted:
             if not os.path.exists(self.case.store):
                 return []
@@ -125,7 +125,7 @@ def names_in(mnt):
 
 
 def check_step(step):
-    """What holds for every step."""
+    """Checks what holds for every step."""
     assert list(step) == MEMBERS, list(step)
     for text in (step["observation"], step["error"] or ""):
         assert len(text) <= 400 and not re.search(r"[\x00-\x1f\x7f\u2028\u2029]", text), text
@@ -137,7 +137,7 @@ def check_step(step):
 
 
 def swe_agent_calls():
-    """The actions of a coding agent: its own tools, and everything else a shell's."""
+    """Yields the actions of a coding agent; those that are not its own tools are shell commands."""
     own = {"open": "path", "create": "path", "find_file": "file_name", "ls": "path"}
     for path in sorted((DATA / "swe-agent").glob("*.traj")):
         for step in json.loads(path.read_text()).get("trajectory", []):
@@ -195,7 +195,7 @@ def real_calls_of_a_coding_agent(case, mounted):
         failed = [s for s in steps if not s["success"]]
         assert any("Error: " in s["error"] for s in failed)
         assert any("syntax error" in s["observation"] for s in failed)
-        # An edit's answer, which shows the file, is not in the prompt.
+        # An edit's result shows the file, which must not reach the prompt.
         before = sum(len(json.dumps(c)) for c in calls)
         after = sum(len(json.dumps(s)) for s in steps)
         assert after < 0.6 * before, (after, before)
@@ -281,7 +281,7 @@ def the_same_gives_the_same(case, mounted):
         first = offload.run(data)
         same(offload.run(data).stdout, first.stdout)
         assert len({json.loads(line)["id"] for line in first.stdout.splitlines()}) == 10
-        # One after the other without a line between, or each over several lines.
+        # Also concatenated without newlines, or spread over several lines each.
         dense = b"".join(json.dumps(c).encode() for c in calls)
         same(offload.run(dense).stdout, first.stdout)
         wide = "\n\n".join(json.dumps(c, indent=2) for c in calls).encode()
@@ -289,7 +289,7 @@ def the_same_gives_the_same(case, mounted):
         assert refs == [json.loads(line)["outcome_ref"] for line in first.stdout.splitlines()]
 
 
-# --- Input that is wrong --------------------------------------------------------------------------
+# --- Invalid input --------------------------------------------------------------------------------
 
 GOOD = json.dumps({"tool": "Bash", "args": {}, "result": "x\n" * 1000}).encode()
 
@@ -374,7 +374,7 @@ def a_huge_result(case, mounted):
         part = [step["outcome_ref"], f"{rows}-"]
         got = run(OFFLOAD, "slice", *offload.where, *part).stdout
         same(got, (line % (rows - 1)).encode())
-        # Through a pipe it is the same.
+        # Also through a pipe.
         with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
             same(offload.run(cat.stdout).stdout, done.stdout)
 
@@ -432,7 +432,7 @@ def several_at_once(case):
             assert f"/{step['id']}.json" in name
             commands.add(step["minimal_args"]["command"])
         assert len(commands) == workers * each
-        # The same bytes were stored once.
+        # Equal content was stored once.
         assert len([n for n in found if "/outputs/" in n]) == 3 * each
 
 

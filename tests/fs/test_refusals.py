@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-What the daemon refuses: with one line that says why, and with nothing made, mounted or changed.
+The daemon refuses with one line that gives the reason, and creates, mounts and changes nothing.
 """
 import os
 import re
@@ -26,8 +26,7 @@ from harness import (
 
 def refuse(case, *arguments, prefix=(), codes=(1,)):
     """
-    Runs the daemon, which must refuse; returns its line. Nothing below the case's directory may
-    change.
+    Runs the daemon, which must refuse and change nothing in the case's directory; returns its line.
     """
     before = everything(case)
     mounted = mount_points(case.dir)
@@ -46,8 +45,8 @@ def refuse(case, *arguments, prefix=(), codes=(1,)):
 
 def everything(case):
     """
-    The case's directory but for what a look at a store may touch, and without a store that is being
-    served and what tells of that in numbers.
+    Returns a snapshot of the case's directory, without what opening a store may touch, and without
+    a store that is being served and the mount's status files.
     """
     served = mount_points(case.dir)
     return {
@@ -96,7 +95,7 @@ def a_damaged_index(case):
 
     def flip():
         with open(index, "r+b") as f:
-            f.seek(60)  # in the header of the database: its format
+            f.seek(60)  # user_version in the database header: its format
             byte = f.read(1)[0]
             f.seek(60)
             f.write(bytes([byte ^ 0x40]))
@@ -138,7 +137,7 @@ def overwritten(index):
 @test(variants={f.__name__: f for f in (lost, emptied, overwritten)})
 def a_store_without_a_sound_index(case, damage):
     """
-    Its packs and journal are not taken for leftovers: with the index put back everything is there.
+    Packs and journal are not taken for leftovers: with the index restored, everything is back.
     """
     make_store(case)
     index = os.path.join(case.store, "index.db")
@@ -151,7 +150,7 @@ def a_store_without_a_sound_index(case, damage):
 
 @test
 def a_store_that_was_hardly_begun_is_made(case):
-    """What a power cut may leave of the first start: directories and a lock, nothing in them."""
+    """A power failure during the first start may leave empty directories and a lock."""
     os.makedirs(os.path.join(case.store, "journal"), mode=0o700)
     os.mkdir(os.path.join(case.store, "packs"), mode=0o700)
     write(os.path.join(case.store, "lock"), b"")
@@ -284,7 +283,7 @@ def help_and_version_are_no_errors(case):
         assert done.stderr == b"", done.stderr
 
 
-# --- And what it does not refuse ------------------------------------------------------------------
+# --- What is not refused --------------------------------------------------------------------------
 
 
 @test
@@ -301,7 +300,7 @@ def without_f_it_goes_to_the_background_once_mounted(case):
     assert case.mnt in mount_points()
     write(os.path.join(case.mnt, "note"), b"written at once")
     run("fusermount3", "-u", case.mnt)
-    with case.mount() as m:  # waits for the one that is just closing
+    with case.mount() as m:  # waits for the daemon that is just closing
         same(read(m("note")), b"written at once")
 
 
@@ -311,7 +310,8 @@ def without_standard_files_it_goes_to_the_background(case):
     closed = ("sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-')
     run(*closed, OFFLOADFS, case.store, case.mnt, timeout=30 * SLOW)
     write(os.path.join(case.mnt, "note"), b"written at once")
-    # None of the store's files was one of the three that are replaced then, the lock least of all.
+    # No file of the store got one of the three standard descriptors, which are replaced later;
+    # above all not the lock.
     refuse(case, case.store, case.path("second"))
     same(read(os.path.join(case.mnt, "note")), b"written at once")
     run("fusermount3", "-u", case.mnt)

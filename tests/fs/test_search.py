@@ -30,19 +30,19 @@ from harness import (
 
 NOTE = "offloadfs: "
 
-# `first` and `last` are lines, None where the slice is of bytes or there is none.
+# `first` and `last` are line numbers, or None for a slice of bytes and for no slice.
 Hit = collections.namedtuple("Hit", "path slice first last snippet")
 
 _SLICE = re.compile(r"(.*?)(?::(?:(\d+)(?:-(\d+))?|b\d+-\d+))?")
 _calls = itertools.count(1)
 
-SCAN_ALL = "search_time=60000"  # however slow the machine is
+SCAN_ALL = "search_time=60000"  # enough for any machine
 
 
 def search(m, query):
     """
-    The lines of the answer. Answers are kept by name for a moment, and blanks make another name of
-    the same query, unless it is too long for that.
+    Returns the lines of a fresh answer. Answers are kept by name for a moment, so blanks are added
+    to make the name unique, unless it gets too long.
     """
     blanks = f"{next(_calls):b}".replace("0", " ").replace("1", "\t")
     name = query.replace("/", "%2F")
@@ -61,13 +61,13 @@ def hits(m, query):
 
 
 def has(hit, want):
-    """PATH or PATH:LINE."""
+    """Tells whether a hit matches PATH or PATH:LINE."""
     path, _, line = want.partition(":")
     return hit.path == path and (not line or hit.first and hit.first <= int(line) <= hit.last)
 
 
 def finds(m, query, *want):
-    """Waits until these files are found and no others, with these lines (PATH or PATH:LINE)."""
+    """Waits until exactly these files are found, with these lines; each is PATH or PATH:LINE."""
 
     def done():
         found = hits(m, query)
@@ -75,26 +75,26 @@ def finds(m, query, *want):
             any(has(h, w) for h in found) for w in want
         )
 
-    eventually(done, f"'{query}' finds {want}; it finds {search(m, query)}")
+    eventually(done, lambda: f"'{query}' finds {want}; it finds {search(m, query)}")
 
 
 def files_of(found):
-    """The files, by their best hits."""
+    """Returns the files in the order of their best hits."""
     return list(dict.fromkeys(h.path for h in found))
 
 
 def finds_in_order(m, query, *want):
     eventually(
         lambda: files_of(hits(m, query)) == list(want),
-        f"'{query}' finds {want}; it finds {search(m, query)}",
+        lambda: f"'{query}' finds {want}; it finds {search(m, query)}",
     )
 
 
 def finds_first(m, query, want):
-    """Waits until the first hit is this one (PATH or PATH:LINE)."""
+    """Waits until this is the first hit (PATH or PATH:LINE)."""
     eventually(
         lambda: any(has(h, want) for h in hits(m, query)[:1]),
-        f"'{query}' finds {want} first; it finds {search(m, query)}",
+        lambda: f"'{query}' finds {want} first; it finds {search(m, query)}",
     )
 
 
@@ -103,12 +103,12 @@ def set_label(path, name, value):
 
 
 def numbered(count, **lines):
-    """So many lines; line_7="x" gives line 7 another text."""
+    """Returns `count` lines; line_7="x" sets the text of line 7."""
     texts = [lines.get(f"line_{i}", f"this is nothing {i}") for i in range(1, count + 1)]
     return "".join(t + "\n" for t in texts).encode()
 
 
-# --- The node -------------------------------------------------------------------------------------
+# --- The directory --------------------------------------------------------------------------------
 
 
 @test
@@ -118,7 +118,7 @@ def it_is_a_directory_that_lists_nothing(case):
         assert os.listdir(m("search")) == []
         st = os.stat(m("search"))
         assert stat.S_IMODE(st.st_mode) == 0o500 and stat.S_ISDIR(st.st_mode)
-        # Whatever is asked for is there.
+        # Every name exists.
         with raises(errno.EEXIST):
             os.mkdir(m("search/x"))
         for work in (
@@ -158,7 +158,7 @@ def an_answer_is_a_file_of_exact_size(case):
 def nothing_found_is_an_empty_file(case):
     with case.mount(SEAL_SOON) as m:
         m.make("archive/a", b"x\n")
-        # The last are queries that ask for nothing.
+        # The last ones are queries without terms.
         for query in ("no such animal", "+none", '"no such phrase"', "none*", "tag:none", " ",
                       "?!", '"', '""', "*", "-x", "->", '-"x y"', "+", "+ - *", "\u3002\u2026"):
             assert read(m("search", query)) == b"", query
@@ -262,7 +262,7 @@ def common_words_count_little(case):
         m.make("archive/b", b"zebra\n")
         m.make("cache/c", b"where is the what of the who\n" * 9)
         finds_first(m, "where is the zebra?", "archive/b:1")
-        # There is nothing else to go by.
+        # Very common words count if there are no others.
         finds(m, "to be or not to be", "archive/a:1")
         finds_first(m, '"not to be"', "archive/a")
 
@@ -330,7 +330,7 @@ def identifiers_are_found_in_each_spelling(case, tier):
         for query in (*spellings, "where is getUserId called?"):
             eventually(
                 lambda q=query: set(files_of(hits(m, q))[: len(want)]) == want,
-                f"{query} finds all spellings first: {search(m, query)}",
+                lambda q=query: f"{q} finds all spellings first: {search(m, q)}",
             )
         eventually(
             lambda: want <= set(files_of(hits(m, "get user id"))),
@@ -426,10 +426,10 @@ def a_letter_may_be_wrong(case, tier):
         m.make(f"{tier}/a", numbered(60, line_30="the kubernetes deployment of the scheduler"))
         m.make(f"{tier}/b", numbered(60, line_30="an accommodation in Reykjavik"))
         for query, name in (
-            ("kuberentes", "a"),  # two have changed places
-            ("kubernets", "a"),  # one is missing
+            ("kuberentes", "a"),  # two letters swapped
+            ("kubernets", "a"),  # one missing
             ("kubernnetes", "a"),  # one too many
-            ("kuvernetes", "a"),  # another one
+            ("kuvernetes", "a"),  # one wrong
             ("kuber", "a"),  # the start of the word
             ("acommodation", "b"),
             ("reykjavk", "b"),
@@ -439,18 +439,18 @@ def a_letter_may_be_wrong(case, tier):
         ):
             finds(m, query, f"{tier}/{name}:30")
         finds(m, "kvbernats")
-        finds(m, "xubernetes")  # the first letter is taken to be right
+        finds(m, "xubernetes")  # the first letter is assumed to be right
         word = "kubernetes"
         for i in range(1, len(word) - 2):
             for wrong in (word[:i] + word[i + 1] + word[i] + word[i + 2 :],
                           word[:i] + word[i + 1 :], word[:i] + "x" + word[i:],
                           word[:i] + "x" + word[i + 1 :]):
                 finds(m, wrong, f"{tier}/a:30")
-        # The words that are there are enough.
+        # The correct words are enough.
         finds(m, "deployment scheduler kubernets", f"{tier}/a:30")
 
 
-# --- What must hold -------------------------------------------------------------------------------
+# --- Required terms -------------------------------------------------------------------------------
 
 
 @test
@@ -633,7 +633,7 @@ def names_that_do_not_fit_a_line_go_by_their_refs(case):
         want = [f"refs/{ref}:1" for ref in refs]
         want[4] = "archive/taken:1"
         finds(m, "needle", *want)
-        # A file of the very name of the slice.
+        # A real file has the name of the slice.
         m.make("archive/taken", b"")
         os.unlink(m("archive/taken"))
         m.make("archive/taken:1", b"something else\n")
@@ -644,7 +644,7 @@ def names_that_do_not_fit_a_line_go_by_their_refs(case):
             assert b"needle" in read(m(hit.slice)), hit
 
 
-# --- What changes ---------------------------------------------------------------------------------
+# --- Changes --------------------------------------------------------------------------------------
 
 
 @test
@@ -792,7 +792,7 @@ def all_of_the_working_tier_is_searched(case):
 def a_fact_deep_in_a_long_working_file_is_found(case, seal):
     body = log_text(8 * MIB, 3).splitlines(True)
     facts = {1: "a", len(body) // 2: "b", len(body) - 1: "c"}
-    # Around what is read at once.
+    # Also at the boundaries of the blocks that are read at once.
     size = 0
     for i, line in enumerate(body):
         size += len(line)
@@ -829,7 +829,7 @@ def a_scan_that_is_cut_says_so(case):
         for i in range(3):
             m.make(f"cache/new/{i}", body)
         m.make("cache/newest/b", b"a needle\n")
-        # The newest is found in any case, and what is asked for by name.
+        # The newest file is always found, and so is one that is named.
         lines = search(m, "needle")
         assert lines[0].startswith("cache/newest/b:1: "), lines
         assert lines[-1].startswith(NOTE) and "not searched" in lines[-1], lines
@@ -841,6 +841,16 @@ def a_scan_that_is_cut_says_so(case):
         finds(m, "needle category:old", "cache/old/a:1")
         finds(m, "needle before:2000-01-01", "cache/old/a:1")
         assert not any(s.startswith(NOTE) for s in search(m, "needle category:old"))
+
+
+@test
+def a_scan_that_meets_no_text_is_cut_as_well(case):
+    with case.mount(SEAL_NEVER, "search_time=1") as m:
+        m.make("cache/old/a", b"the needle\n")
+        os.utime(m("cache/old/a"), (1, 1))
+        for i in range(100):
+            m.make(f"cache/new/{i}", bytes(MIB // 4))
+        assert "not searched" in search(m, "needle")[-1]
 
 
 # --- Names ----------------------------------------------------------------------------------------
@@ -863,7 +873,7 @@ def names_titles_and_tags_are_found_everywhere(case):
         for query in ('"striped horse"', "quagga", "zebra stri* quagga", "horses with stripes"):
             finds(m, query, *want)
         assert all(h.snippet == "A Striped Horse" for h in hits(m, "quagga"))
-        # One term in the names, the other in the content.
+        # One term is in the names, the other in the content.
         finds_first(m, "quagga persistent", want[1])
         finds(m, "quagga -horse")
         os.removexattr(m(paths[2]), "user.offload.title")
@@ -946,7 +956,7 @@ def filters(case):
             expect(query + " what about the needles?", files)
             expect("+needle -haystack " + query, files)
             expect("haystack " + query, "")
-            # The same alone, the newest first.
+            # Filters alone list the newest file first.
             newest = [found[f] for f in sorted(files, reverse=True)]
             finds_in_order(m, query, *newest)
             finds_in_order(m, query + " -haystack", *newest)
@@ -983,7 +993,7 @@ def any_text_is_a_query(case):
                       "needle " * 36, "a b c d e f g h i j k l m n o p q r s t u v w x y z needle",
                       "needle " + " ".join(f"w{i}" for i in range(60))):
             eventually(lambda q=query: any(h.path == "archive/a" for h in hits(m, q)),
-                       f"{query!r} finds it; {search(m, query)}")  # fmt: skip
+                       lambda q=query: f"{q!r} finds it; {search(m, q)}")  # fmt: skip
         for query in ("the of and", "is", "a", "?", "*", "**", "^", "()", "{}", "%", "\\", "'",
                       "\x01", "\x1b\x7f", "\U0001f600", "\u200b", "\u0301", "n" * 255,
                       "\u7528" * 85, "*" * 255, '"' * 255, "-" * 255, "+ " * 127, "a " * 127):
@@ -1086,7 +1096,7 @@ def the_tool_searches_a_store_that_is_not_mounted(case):
 
 # --- Real results ---------------------------------------------------------------------------------
 
-# What is asked, what the file has, and what the lines that are named have.
+# (query, text that the file contains, text that the named lines contain)
 REAL = [
     # words
     ("round nearest int", "TimeDelta(Field)", "round to nearest int"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Slices: virtual read-only files that hold some lines or bytes of a real one, exactly."""
+"""Slices: virtual read-only files with exactly some lines or bytes of a real file."""
 import errno
 import os
 import random
@@ -21,7 +21,7 @@ def sed(path, first, last="$"):
 
 
 def check(path, suffix, want):
-    """The slice must be exactly these bytes, and stat must have known how many."""
+    """Checks the exact bytes of a slice, and that stat() knew its size."""
     size = os.stat(path + suffix).st_size
     same(read(path + suffix), want, suffix)
     assert size == len(want), f"{suffix}: st_size {size}, {len(want)} bytes"
@@ -125,7 +125,7 @@ def ranges_all_over_a_file_of_many_chunks(case, state):
             first = rng.randrange(1, len(parts) + 1)
             last = first + rng.choice([0, 1, 10, 500, 30000])
             check(path, f":{first}-{last}", b"".join(parts[first - 1 : last]))
-        for near in range(MIB, 12 * MIB, MIB):  # where chunks are likely to meet
+        for near in range(MIB, 12 * MIB, MIB):  # likely chunk boundaries
             line = data.count(b"\n", 0, near) + 1
             check(path, f":{line - 1}-{line + 1}", b"".join(parts[line - 2 : line + 1]))
             check(path, f":b{near - 2}-{near + 2}", data[near - 2 : near + 3])
@@ -211,10 +211,7 @@ def wrong_ranges(case, state):
 
 
 def cut_notice(got, want):
-    """
-    Splits what a capped slice gave into the content and the path in its notice (None: it was not
-    cut).
-    """
+    """Splits a capped slice into content and the path in its notice (None: it was not capped)."""
     if got == want:
         return got, None
     at = got.rfind(b"[offloadfs:")
@@ -223,7 +220,7 @@ def cut_notice(got, want):
     assert b"\n" not in notice.rstrip(b"\n"), "the notice is one line"
     assert not content or content.endswith(b"\n"), "the notice has a line of its own"
     if not want.startswith(content):
-        content = content[:-1]  # the content was cut inside a line, which the notice had to end
+        content = content[:-1]  # cut inside a line, which the notice terminated
     same(content, want[: len(content)], "the part before the notice")
     paths = re.findall(
         rb"[^\s\[\]()<>'\"`]+[:#@][bL]?\d+(?:-L?\d*)?", notice[len(b"[offloadfs:") :]
@@ -233,19 +230,14 @@ def cut_notice(got, want):
 
 
 def resolve(m, sliced, named):
-    """
-    The file that a path in a notice means: absolute, below the mountpoint, or beside the slice.
-    """
+    """Returns the file that a notice names: absolute, below the mountpoint, or beside the slice."""
     tries = [named, m(named.lstrip("/")), os.path.join(os.path.dirname(sliced), named)]
     base = re.compile("[:#@][^:#@]*$")
     return next(t for t in tries if os.path.isabs(t) and os.path.isfile(base.sub("", t)))
 
 
 def follow(m, path, want):
-    """
-    Reads a slice and its continuations to the end; returns the pieces, which must be `want`
-    together.
-    """
+    """Reads a slice and its continuations to the end; returns the pieces, in all `want`."""
     pieces = []
     whole = want
     while path:
@@ -255,7 +247,7 @@ def follow(m, path, want):
         if path and want[len(content) - 1 :].startswith(read(path)[:64]):
             content = content[
                 :-1
-            ]  # the line feed was the notice's own, though the content has one there too
+            ]  # the line feed belongs to the notice, although the content has one here too
         assert content, "each piece brings something"
         pieces.append(content)
         want = want[len(content) :]
@@ -446,7 +438,7 @@ def slices_work_in_every_tier_and_under_any_name(case):
             check(path, ":b2-3", b"2\n")
 
 
-# --- Change ---------------------------------------------------------------------------------------
+# --- Changes --------------------------------------------------------------------------------------
 
 
 @test(variants=STATES)

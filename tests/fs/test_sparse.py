@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Holes and copies: fallocate, SEEK_HOLE and copy_file_range, as cp and others use them."""
+"""Holes and copies: fallocate, SEEK_HOLE and copy_file_range, as used by cp and other programs."""
 import errno
 import os
 
@@ -26,7 +26,7 @@ TIB = 1 << 40
 
 
 def holes(path):
-    """[(from, to)] of the data in a file."""
+    """Returns the (start, end) of each data extent of a file."""
     found, at = [], 0
     with open(path, "rb") as f:
         while True:
@@ -49,12 +49,12 @@ def sealed(m, path, seal):
 
 
 def stored(m):
-    """Bytes of content on disk, sealed or not."""
+    """Returns the bytes on disk of all content, sealed or not."""
     return disk_usage(f"{m.store}/journal") + disk_usage(f"{m.store}/packs")
 
 
 def usage(m):
-    """Bytes that everything below the mount is said to cost."""
+    """Returns the bytes that du counts below the mount."""
     return int(run("du", "-s", "-B1", m.mnt).stdout.split()[0])
 
 
@@ -140,7 +140,7 @@ def cp_within_the_mount_takes_no_space(case, seal):
     with case.mount(SEAL_SOON if seal else SEAL_NEVER) as m:
         path = m.make("cache/shell/f", data)
         sealed(m, path, seal)
-        # A sealed copy shares its blocks with its source, which cp would then take for sparse.
+        # Seal nothing: sealed copies share blocks with the source, so cp would take it for sparse.
         m.remount(SEAL_NEVER)
         before = stored(m)
         for i in range(8):

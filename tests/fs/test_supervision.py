@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A daemon that dies is started again, and the mount answers; one that ends in order is not."""
+"""A daemon that dies is restarted, and its mount answers again; one that ends in order is not."""
 import contextlib
 import ctypes
 import errno
@@ -34,11 +34,11 @@ from harness import (
     write,
 )
 
-STARTS = 6  # the first one, and five again
+STARTS = 6  # the first one and five restarts
 
 
 class Kept:
-    """A daemon in the background, and the keeper that is its parent."""
+    """A daemon in the background and its parent, the keeper."""
 
     def __init__(self, case, *options):
         adopt()
@@ -55,11 +55,11 @@ class Kept:
         return os.path.join(self.mnt, *names)
 
     def owner(self):
-        """The process that the store's lock names."""
+        """Returns the process that the store's lock file names."""
         return int((read(os.path.join(self.store, "lock")) or b"0").split()[0])
 
     def kill9(self):
-        """Kills the daemon, which is dead and gone then; returns its number."""
+        """Kills the daemon and waits until it is reaped; returns its process id."""
         pid = self.owner()
         os.kill(pid, signal.SIGKILL)
         eventually(lambda: parent_of(pid) is None, "the daemon is dead, and no zombie")
@@ -69,14 +69,14 @@ class Kept:
         return self.mnt in mount_points() and is_alive(self.mnt)
 
     def crash(self):
-        """Kills the daemon and waits for the next one."""
+        """Kills the daemon and waits for its replacement."""
         dead = self.kill9()
         eventually(lambda: self.owner() != dead and self.serves(), "the mount answers again")
         assert children_of(self.keeper) == [self.owner()]
         assert mount_points().count(self.mnt) == 1
 
     def ends(self):
-        """Waits for the end of both, which must be in order."""
+        """Waits for both to end, which must be in order."""
         pid, status = os.waitpid(self.keeper, 0)
         assert pid == self.keeper and status == 0, status
         assert not children_of(os.getpid()), "a process is left"
@@ -87,11 +87,11 @@ class Kept:
 
 
 def append_lines(path, acknowledged, over):
-    """Appends numbered lines, each by a file of its own, whatever becomes of the daemon."""
+    """Appends numbered lines, opening the file for each, whatever happens to the daemon."""
     number = 0
     while not over.is_set():
         with contextlib.suppress(OSError):
-            # Without O_CREAT: while nothing is mounted, nothing may be made in the directory below.
+            # Without O_CREAT: nothing may be created below the mountpoint while nothing is mounted.
             fd = os.open(path, os.O_WRONLY | os.O_APPEND)
             try:
                 os.write(fd, b"%d\n" % number)
@@ -103,7 +103,7 @@ def append_lines(path, acknowledged, over):
 
 @test
 def a_killed_daemon_is_replaced(case):
-    """Again and again, under load; all that was acknowledged is there."""
+    """Repeatedly, under load; all acknowledged lines survive."""
     k = Kept(case)
     write(k("cache/log"), b"")
     acknowledged, over = [], threading.Event()
@@ -145,7 +145,7 @@ def what_was_open_is_gone_and_opens_again(case):
 
 @test
 def an_orderly_end_is_the_end(case):
-    """By an unmount, or by a signal to the daemon or to the keeper, which passes it on."""
+    """By an unmount, or by a signal to the daemon or to the keeper, which forwards it."""
     for end in (
         lambda k: run("fusermount3", "-u", k.mnt),
         lambda k: os.kill(k.owner(), signal.SIGTERM),
@@ -172,8 +172,8 @@ def without_its_keeper_it_serves_on(case):
 
 def own_log(case):
     """
-    Makes /dev another one, in which this process reads what is logged. Returns the list that a
-    thread adds it to: who logs waits while more than a few lines are not read.
+    Replaces /dev by one in which this process receives the system log. Returns the list to which a
+    thread adds the messages, as senders block while more than a few are unread.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.unshare(0x20000) == 0
@@ -241,7 +241,7 @@ def the_keeper_is_small_and_holds_nothing(case):
         assert all(w == "/dev/null" or w.startswith(("pipe:", "socket:")) for w in where), where
         assert os.readlink(f"/proc/{k.keeper}/cwd") == "/"
     elif not SANITIZED:
-        with raises(errno.EACCES):  # it is closed to other processes of its user
+        with raises(errno.EACCES):  # closed to other processes of the same user
             os.listdir(f"/proc/{k.keeper}/fd")
     with open(f"/proc/{k.keeper}/status") as f:
         status = dict(line.split(":", 1) for line in f)
@@ -262,7 +262,7 @@ class Workspace:
         return run(OFFLOAD, *words, cwd=self.path, env=self.env, check=check)
 
     def up(self):
-        """Mounts; the pids of keeper and daemon."""
+        """Mounts; returns the process ids of keeper and daemon."""
         self.offload("up")
         data = os.path.join(self.env["XDG_DATA_HOME"], "offloadfs")
         (store,) = os.listdir(data)
@@ -272,7 +272,7 @@ class Workspace:
 
 @test(timeout=120)
 def down_right_after_a_crash_ends_both(case):
-    """Whatever the keeper and the next daemon are doing just then."""
+    """At whatever point of the restart."""
     ws = Workspace(case)
     pauses = [0, 0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03]
     for pause in pauses:
@@ -309,7 +309,9 @@ def up_right_after_a_crash_leaves_one_daemon(case):
 
 @test
 def in_the_foreground_a_service_manager_keeps_it(case):
-    """It is told when the mount stands, gets the signals, and starts what died again."""
+    """
+    A service manager learns when the tree is mounted, gets the signals, and restarts the daemon.
+    """
     ws = Workspace(case)
     for name in (case.path("notify"), f"\0offloadfs-{os.getpid()}"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tiers follow from the top directory; a ref names the file in whichever tier it is."""
+"""The top-level directory determines the tier; a ref names its file in any tier."""
 import errno
 import os
 import re

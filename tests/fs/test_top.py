@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""offload top: the view, on a terminal of 80x24 that the test plays, and what scripts get of it."""
+"""offload top: the view on an 80x24 terminal imitated by the test, and the output for scripts."""
 import contextlib
 import fcntl
 import json
@@ -16,13 +16,15 @@ import time
 import unicodedata
 
 from files import noise
-from harness import OFFLOAD, SEAL_SOON, Skip, eventually, main, read, run, test
+from harness import (
+    OFFLOAD, SEAL_SOON, Skip, children_of, eventually, main, read, run, stop, test,
+)
 
 SEQUENCE = re.compile(rb"\x1b(?:\[([?>!]?)([0-9;]*)([@-~])|[()][A-Z0-9]|[=>78M])|\x1b\[?[?>!]?[0-9;]*$")
 
 
 class Screen:
-    """What an xterm shows of the sequences that ncurses sends it; anything else is an error."""
+    """What an xterm shows for the sequences that ncurses sends. Any other sequence is an error."""
 
     def __init__(self, rows, cols):
         self.rows, self.cols = rows, cols
@@ -95,7 +97,7 @@ class Screen:
         elif final in b"ST":
             self.scroll(one if final == b"S" else -one)
         else:
-            # Colours, the end of inserting, keeping the title.
+            # Colours, end of insert mode, saving the title.
             known = final == b"m" or numbers + final in (b"4l", b"22;0;0t", b"23;0;0t")
             assert known, (private, numbers, final)
 
@@ -149,7 +151,7 @@ class Terminal:
         self.code = None
 
     def look(self):
-        """Takes what has come. False: the tool has ended."""
+        """Processes the pending output; returns False if the tool has ended."""
         try:
             while select.select([self.fd], [], [], 0)[0]:
                 data = os.read(self.fd, 65536)
@@ -209,7 +211,7 @@ def top(*words, **options):
 
 
 def samples(where, *words):
-    """Objects of --json."""
+    """Returns the objects that --json prints."""
     return [json.loads(line) for line in run(OFFLOAD, "top", "--dir", where, "--json", *words).stdout.splitlines()]
 
 
@@ -230,7 +232,7 @@ def the_view_shows_and_gives_the_terminal_back(case):
             t.type("\t")
             t.shows("OFFLOADED")
             t.shows("early")
-            t.type("\n")  # its files
+            t.type("\n")  # opens its files
             t.shows('only with "early"')
             t.shows("tasks/late", absent=True)
             t.type("\x1b")
@@ -264,7 +266,7 @@ def other_sizes(case):
 
 @test
 def names_do_nothing_to_the_terminal(case):
-    """The screen of this test takes nothing for an error that ncurses does not send."""
+    """Any sequence that ncurses does not send is an error on the screen of this test."""
     hostile = "tasks/\x1b[31mred\x07\x1b]0;title\x07/web/\x1b[2J\u202e\x9b5A-end"
     wide = "tasks/宽字符任务名称很长很长/web/" + "漢字" * 20 + "-wide"
     with case.mount(SEAL_SOON) as m:
@@ -291,13 +293,13 @@ def a_mount_that_goes_is_waited_for(case):
         m.make("cache/web/page", b"x" * 5000)
         with top("--dir", m.mnt) as t:
             t.shows("cache/web/page")
-            m.unmount()  # nothing of ours keeps it from that
+            m.unmount()  # the view does not hold the mount
             t.shows("waiting (q quits)")
             m.start()
             t.shows("waiting (q quits)", absent=True)
             t.shows("up ")
             m.kill9()
-            t.shows("not mounted")  # and the store is there
+            t.shows("not mounted")  # the store still exists
             m.start()
             t.shows("up ")
             t.type("q")
@@ -310,6 +312,22 @@ def a_mount_that_goes_is_waited_for(case):
             assert stream.wait() == 1
             assert stream.stderr.read().startswith("offload: top: ")
         m.start()
+
+
+@test
+def a_summary_that_never_comes_is_told_of(case):
+    with case.mount(SEAL_SOON) as m:
+        m.make("cache/web/page", b"x" * 5000)
+        with top("--dir", m.mnt) as t:
+            t.shows("cache/web/page")
+            t.type("p")
+            t.shows("paused")
+            (sampler,) = children_of(t.pid)
+            stop(sampler)
+            t.type("\n")
+            t.shows("...")
+            os.kill(sampler, signal.SIGKILL)
+            t.shows("a signal ended the work on it")
 
 
 @test
@@ -359,7 +377,7 @@ def json_is_a_stream_of_samples(case):
             [OFFLOAD, "top", "--dir", m.mnt, "--json", "-n", "2"], stdout=subprocess.PIPE, text=True
         ) as stream:
             first = json.loads(stream.stdout.readline())
-            with open(m("tasks/T/web/page:1-1"), "rb"):  # held, so that the kernel does not forget it
+            with open(m("tasks/T/web/page:1-1"), "rb"):  # held open, so that the kernel keeps it
                 second = json.loads(stream.stdout.readline())
             assert stream.wait() == 0
         assert first["seconds"] is None and first["rates"]["requests"] is None, first

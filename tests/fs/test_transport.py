@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How requests travel: by the transport that was asked for, and not at all where the kernel can answer."""
+"""Requests use the chosen transport, and none are sent where the kernel can answer itself."""
 import itertools
 import os
 import pathlib
@@ -13,7 +13,7 @@ from harness import OFFLOADFS, Mount, Skip, eventually, main, run, test
 
 
 def rings(pid):
-    """How many io_uring instances the daemon has."""
+    """Returns the number of io_uring instances of the daemon."""
     count = 0
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -37,7 +37,7 @@ def the_transport_is_the_one_asked_for(case):
 
 
 def requests(pid):
-    """System calls that the daemon has made, as the kernel accounts them."""
+    """Returns the number of the daemon's read and write system calls, as counted by the kernel."""
     with open(f"/proc/{pid}/io") as f:
         return sum(int(line.split()[1]) for line in f if line.startswith(("syscr", "syscw")))
 
@@ -51,7 +51,7 @@ def warm_reads_ask_the_daemon_nothing(case):
         def visit():
             for path in paths:
                 os.stat(path)
-                fd = os.open(path, os.O_RDONLY)  # open() would add an ioctl, which is always a message
+                fd = os.open(path, os.O_RDONLY)  # open() would send an ioctl, always a message
                 assert len(os.read(fd, 1000)) == 500
                 os.close(fd)
             os.listdir(m("cache/shell"))
@@ -65,7 +65,7 @@ def warm_reads_ask_the_daemon_nothing(case):
 
 
 def guards(pid):
-    """Nanoseconds of processor time of each thread that keeps a processor awake."""
+    """Returns the processor time, in ns, of each thread that keeps a processor awake."""
     taken = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         if (task / "comm").read_text() == "awake\n":
@@ -107,7 +107,7 @@ def processors_may_halt(case, options):
 
 def others_go_on(m, act):
     """
-    Whether other requests are mostly answered in the middle of `act`, also those from the same
+    Tells whether other requests are mostly answered while `act` runs, even those from the same
     processor, which one thread serves over io_uring.
     """
     allowed = os.sched_getaffinity(0)
@@ -130,7 +130,7 @@ def others_go_on(m, act):
                 os.path.exists(m("refs", "no-such-ref"))  # always a message
                 asked += 1
             working.join()
-            # Some may be answered before it has come to its request.
+            # A few may be answered before `act` sends its request.
             answered += asked > 20
             if attempt >= 10 and answered > attempt / 2:
                 return True

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`offload verify` finds what is damaged, names the files that it costs, and repairs."""
+"""`offload verify` finds damage, names the files that are lost, and repairs."""
 import contextlib
 import errno
 import glob
@@ -34,19 +34,19 @@ from harness import (
 
 MOUNTED = {"mounted": True, "unmounted": False}
 ATTRIBUTE = "user.offload.verify"
-PIECE = 256 * KIB  # of a file, stored as one chunk
+PIECE = 256 * KIB  # bytes of a file that are stored as one chunk
 
 
 # --- The tool -------------------------------------------------------------------------------------
 
 
 def tree_of(case, mounted):
-    """What the tool is told to verify."""
+    """Returns the operand for verifying the tree: its mountpoint or its store."""
     return case.mnt if mounted else case.store
 
 
 def verify(*words, code=0):
-    """Runs the tool; returns the lines it printed, and what it said on standard error."""
+    """Runs the tool; returns the lines printed, and standard error."""
     done = run(OFFLOAD, "verify", *words, check=False, timeout=50 * SLOW)
     out, err = done.stdout.decode(), done.stderr.decode()
     codes = code if isinstance(code, tuple) else (code,)
@@ -57,7 +57,7 @@ def verify(*words, code=0):
 
 
 def report(*words, code=0):
-    """The same with --json: the object."""
+    """Like verify(), with --json: returns the object."""
     done = run(OFFLOAD, "verify", "--json", *words, check=False, timeout=50 * SLOW)
     codes = code if isinstance(code, tuple) else (code,)
     assert done.returncode in codes, f"exit {done.returncode}: {done.stdout} {done.stderr}"
@@ -70,7 +70,7 @@ def report(*words, code=0):
 
 
 def hurt(result):
-    """The files that a report names."""
+    """Returns the paths that a report names."""
     return {each["path"] for each in result["found"] if each["path"]}
 
 
@@ -83,7 +83,7 @@ def command(mnt, word):
 
 
 class Tool:
-    """The tool at work, its standard error a terminal."""
+    """The running tool, with a terminal as standard error."""
 
     def __init__(self, *words):
         self.master, slave = pty.openpty()
@@ -98,7 +98,7 @@ class Tool:
         self.said = b""
 
     def listen(self, word=None):
-        """Reads what it says on the terminal, up to a word or to its end."""
+        """Reads from the terminal until `word` appears, or until the end."""
         deadline = time.monotonic() + 50 * SLOW
         while word is None or word not in self.said:
             ready, _, _ = select.select([self.master], [], [], deadline - time.monotonic())
@@ -114,7 +114,7 @@ class Tool:
             self.said += some
 
     def finish(self):
-        """Waits for its end; returns exit code, output, and what it said."""
+        """Waits for the end; returns exit code, output and standard error."""
         self.listen()
         out = self.process.communicate(timeout=20 * SLOW)[0].decode()
         os.close(self.master)
@@ -125,7 +125,7 @@ class Tool:
 
 
 class Frame:
-    """A frame of a pack, found by its header; `files` are those whose noise lies in it."""
+    """A frame of a pack, located by its header. `files` are those whose noise it contains."""
 
     def __init__(self, pack, off, data, known):
         self.pack, self.off = pack, off
@@ -153,7 +153,7 @@ def flip(path, off):
 
 
 def frames(case, known):
-    """The frames in the packs; `known` are files by their paths in the tree, of noise."""
+    """Returns the frames in the packs. `known` maps paths in the tree to noise."""
     found = []
     folder = os.path.join(case.store, "packs")
     for name in sorted(os.listdir(folder)):
@@ -165,7 +165,7 @@ def frames(case, known):
                 continue
             found.append(Frame(os.path.join(folder, name), at, data, known))
             at = (found[-1].end + 7) // 8 * 8
-    # One copy of each piece: so what is found is what the index knows.
+    # Each piece must occur once, so that these are the copies that the index uses.
     for name, content in known.items():
         pieces = (len(content) + PIECE - 1) // PIECE
         holders = sum(name in each.files for each in found)
@@ -175,8 +175,8 @@ def frames(case, known):
 
 def fill(case, m, groups=3, each=6, size=40000):
     """
-    Sealed files of noise, in frames that several share and that nobody has a reason to repack;
-    returns them by path. Nothing of them is in a cache afterwards.
+    Creates sealed files of noise, in frames that are shared and need no repacking; returns {path:
+    content}. Leaves none of them in a cache.
     """
     known = {}
     m.remount(SEAL_NEVER)
@@ -192,7 +192,7 @@ def fill(case, m, groups=3, each=6, size=40000):
 
 
 def check_content(m, known, lost=()):
-    """Everything can be read but what is lost, which is EIO."""
+    """Checks that everything can be read except the lost files, which give EIO."""
     for name, content in known.items():
         if name in lost:
             with raises(errno.EIO):
@@ -203,7 +203,7 @@ def check_content(m, known, lost=()):
 
 @contextlib.contextmanager
 def at_rest(m, really=True):
-    """Unmounted meanwhile."""
+    """Unmounts for the duration of the block."""
     if really:
         m.unmount()
     yield
@@ -211,7 +211,7 @@ def at_rest(m, really=True):
         m.start()
 
 
-# Whoever reads with this in its environment needs a second and more to verify what follows.
+# Slows reading down: verifying the content below takes more than a second.
 SLOW_READS = {"OFS_FAILPOINT": "io.pread=slow"}
 
 
@@ -343,7 +343,7 @@ def a_damaged_frame_costs_the_files_in_it_and_no_others(case, mounted):
 def damage_in_one_piece_of_a_large_file_costs_that_file(case, mounted):
     with case.mount(SEAL_SOON) as m:
         known = fill(case, m, groups=1)
-        # Not in persistent/: the search index might read it, and the daemon keeps what was read.
+        # Outside persistent/: the indexer might read it there and leave it in the daemon's cache.
         known["cache/shell/large"] = noise(5 * PIECE + 1000, 77)
         m.wait_sealed(m.make("cache/shell/large", known["cache/shell/large"]))
         m.remount()
@@ -458,7 +458,7 @@ def damage_to_the_last_pack_is_told_at_rest(case, damage):
         done = run(OFFLOAD, "verify", case.store, check=False)
         said = (done.stdout + done.stderr).decode()
         assert done.returncode in (1, 2), said
-        # Either the files are named, or the store says why it cannot be opened at all.
+        # Either the files are named, or the store reports why it cannot be opened at all.
         if done.returncode == 2:
             assert os.path.basename(pack) in said, said
         elif damage is os.unlink:
@@ -481,7 +481,7 @@ def a_missing_pack_costs_what_lay_in_it(case):
         packs = sorted(os.listdir(folder))
         assert len(packs) >= 2, packs
         first = read(os.path.join(folder, packs[0]))
-        # Stored one after another: a file that is partly in this pack begins or ends in it.
+        # Files are stored in order, so one that is partly in this pack begins or ends in it.
         lost = {
             name
             for name, data in known.items()
@@ -522,7 +522,7 @@ def odd_names_are_told_on_one_line(case):
 
 
 def journal_place(case, data):
-    """Where in the journal the data of a record lies."""
+    """Returns the journal segment and the offset of a record's data."""
     folder = os.path.join(case.store, "journal")
     for name in sorted(os.listdir(folder)):
         at = read(os.path.join(folder, name)).find(data[:64])
@@ -554,7 +554,7 @@ def a_damaged_draft_is_named(case, damage):
         known = {f"cache/shell/{i}": noise(30000, i) for i in range(3)}
         for name, data in known.items():
             m.make(name, data)
-            # What is not known to have been on disk would count as torn.
+            # Damage to data not known to be on disk would count as a torn write.
             fd = os.open(m(name), os.O_RDONLY)
             os.fsync(fd)
             os.close(fd)
@@ -565,9 +565,6 @@ def a_damaged_draft_is_named(case, damage):
         check_content(m, known, {"cache/shell/1"})
         report("--repair", case.mnt, code=(0, 1))
         check_content(m, known, {"cache/shell/1"})
-
-
-# --- Damaged index --------------------------------------------------------------------------------
 
 
 # --- The attribute --------------------------------------------------------------------------------
@@ -616,7 +613,7 @@ def one_verification_at_a_time(case):
         assert status(case.mnt)["done"] == status(case.mnt)["total"] > 0
 
 
-# --- A terminal, and odd ends ---------------------------------------------------------------------
+# --- Terminals and unusual ends -------------------------------------------------------------------
 
 
 @test(variants=MOUNTED)
@@ -679,7 +676,7 @@ def a_daemon_that_dies_meanwhile_is_told(case):
 
 
 def bytes_of(store):
-    """Every file of a store, with its bytes and time."""
+    """Maps every file of a store to its bytes and mtime."""
     found = {}
     for folder, _, names in os.walk(store):
         for path in (os.path.join(folder, name) for name in names):
@@ -689,7 +686,7 @@ def bytes_of(store):
 
 
 def journal_damaged(case, bits):
-    """A store whose daemon died, and in the record of the second of three files flipped bits."""
+    """A store whose daemon died, with bits flipped in the record of the second of three files."""
     with case.mount(SEAL_NEVER) as m:
         for name in ("one", "two", "three"):
             m.make(f"persistent/notes/{name}", f"of file {name}\n".encode() * 20)
@@ -706,7 +703,7 @@ def journal_damaged(case, bits):
 
 @test
 def an_emptied_journal_is_told(case):
-    """Of a store whose index has nothing yet."""
+    """The index does not contain anything yet."""
     with case.mount(SEAL_NEVER) as m:
         m.make("persistent/notes/one", b"one")
         m.kill9()

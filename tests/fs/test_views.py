@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is made up in a mount, views/ and .offload/, and that ordinary programs get on with it."""
+"""The virtual parts of a mount, views/ and .offload/, and their use by ordinary programs."""
 import ctypes
 import errno
 import json
@@ -43,12 +43,12 @@ def setattr_of(path, name, value):
 
 
 def link(m, view, path):
-    """The path of the link to a file in a view."""
+    """Returns the path of the link to a file in a view."""
     return m("views", view, f"{xattr(path, 'ref')}-{os.path.basename(path)}")
 
 
 def links_in(m, view):
-    """The files that the links of a view lead to, by their names from the mountpoint."""
+    """Returns the files that the links of a view lead to, relative to the mountpoint."""
     folder = m("views", view)
     links = [os.path.join(folder, name) for name in os.listdir(folder)]
     found = [os.fsdecode(os.getxattr(link, "user.offload.path")) for link in links]
@@ -57,14 +57,14 @@ def links_in(m, view):
 
 
 def quietly(*command, **options):
-    """Runs a program, which must have nothing to complain of; returns its output."""
+    """Runs a program that must not complain; returns its output."""
     done = run(*command, **options)
     assert done.stderr == b"", f"{command}: {done.stderr.decode(errors='replace')}"
     return done.stdout
 
 
 def fill(m):
-    """Some files of every kind, and where they are."""
+    """Creates files of every kind; returns their names."""
     names = [
         "at-the-root",
         "cache/in-cache",
@@ -179,7 +179,7 @@ def who_stands_in_a_view_sees_what_is_new(case):
 
 
 def entries_by_hand(folder):
-    """The names in a directory as a program reads them that asks for nothing else."""
+    """Lists a directory by getdents64 alone."""
     found, buffer = [], ctypes.create_string_buffer(1 << 16)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     while (size := LIBC.syscall(GETDENTS64, handle, buffer, len(buffer))) > 0:
@@ -252,7 +252,7 @@ def thousands_of_files(case):
         assert done.count(b" -> ../../../refs/") == 3000
 
 
-# --- What can be set ------------------------------------------------------------------------------
+# --- Attributes that can be set -------------------------------------------------------------------
 
 
 @test
@@ -388,7 +388,7 @@ def what_is_made_up_can_be_copied(case):
                 assert os.path.getsize(out) > 100
 
 
-# --- What is refused ------------------------------------------------------------------------------
+# --- Refusals -------------------------------------------------------------------------------------
 
 
 @test
@@ -513,12 +513,12 @@ def the_metrics_are_prometheus_text(case):
         assert ("offloadfs_calls_total", '{call="lookup"}') in samples
 
 
-# --- Many at once ---------------------------------------------------------------------------------
+# --- Concurrent changes ---------------------------------------------------------------------------
 
 
 @test(timeout=180)
 def views_are_read_while_files_change(case):
-    """What is there all the time must be listed every time, exactly once."""
+    """An entry that exists throughout must be listed every time, exactly once."""
     with case.mount("seal_delay=1") as m:
         stay = {f"stays{i}" for i in range(150)}
         for name in stay:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tool on a tree, through the mount or on the store without one."""
+"""Runs `offload` on a tree, through the mount or directly on the store."""
 import contextlib
 import json
 
@@ -9,14 +9,14 @@ MOUNTED = {"mounted": True, "unmounted": False}
 
 
 class Tool:
-    """The tool on a case's tree, through the mount or on the store."""
+    """`offload` on a case's tree, through the mount or on the store."""
 
     def __init__(self, case, mounted=True):
         self.case = case
         self.where = ["-d", case.mnt] if mounted else ["--store", case.store]
 
     def __call__(self, command, *words, code=0):
-        """Returns the lines that it printed; what it said on standard error is in `said`."""
+        """Returns the lines printed; leaves standard error in `said`."""
         done = run(
             OFFLOAD, command, *self.where, *words, check=False, cwd="/", timeout=50 * SLOW
         )
@@ -27,7 +27,7 @@ class Tool:
         return out.splitlines()
 
     def refuses(self, command, *words, code=1, saying=""):
-        """It must fail with one line that has these words in it, and print nothing."""
+        """Requires a failure with a one-line message containing `saying`, and no output."""
         out = self(command, *words, code=code)
         assert not out, out
         assert len(self.said.splitlines()) == 1 and saying in self.said, self.said
@@ -38,7 +38,7 @@ class Tool:
 
 @contextlib.contextmanager
 def tool(m, mounted):
-    """The tool, with the mount left as it is or taken away meanwhile."""
+    """Yields a Tool, through the mount or, with the tree unmounted for the block, on the store."""
     if mounted:
         yield Tool(m.case, True)
         return

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """
-Tries to reach what the sandbox of an agent hides. Run outside, each reaches it; inside, none may.
+Attempts to reach what the sandbox of an agent hides. Outside, each must succeed; inside, none may.
 
-A program for test_agent_run.py, which gives it a JSON object as its argument. Prints {name: result}, where the
-result is "reached", or why it was not. To add a try, write a function under @attempt: it returns
-whether it has reached something, and raises OSError where it was kept from it. It runs in a process
-of its own, which it may spoil.
+A program for test_agent_run.py, which passes a JSON object as the argument. Prints {name: result},
+where the result is "reached" or why not. To add an attempt, write a function under @attempt. It
+returns whether it reached something, and raises OSError if it was prevented. It runs in a process
+of its own, whose state it may spoil.
 """
 import contextlib
 import ctypes
@@ -26,7 +26,7 @@ attempts = {}
 
 
 def attempt(function=None, *, root=False):
-    """Registers a try; `root`: outside, only root succeeds with it."""
+    """Registers an attempt. With `root`, only root succeeds with it outside the sandbox."""
 
     def register(f):
         attempts[f.__name__] = (f, root)
@@ -36,9 +36,9 @@ def attempt(function=None, *, root=False):
 
 
 def call(name, *arguments):
-    """A function of libc; raises OSError where it fails."""
+    """Calls a function of libc; raises OSError if it returns a negative value."""
     words = [os.fsencode(a) if isinstance(a, str) else a for a in arguments]
-    words = [ctypes.c_ulong(w) if isinstance(w, int) else w for w in words]  # whole registers
+    words = [ctypes.c_ulong(w) if isinstance(w, int) else w for w in words]  # full register width
     result = getattr(libc, name)(*words)
     if result < 0:
         code = ctypes.get_errno()
@@ -55,7 +55,7 @@ def is_store(path):
 
 
 def become_root():
-    """In new user and mount namespaces, with all capabilities that there can be."""
+    """Enters new user and mount namespaces, with every capability available."""
     uid, gid = os.geteuid(), os.getegid()
     call("unshare", CLONE_NEWUSER | CLONE_NEWNS)
     for name, text in (
@@ -66,12 +66,12 @@ def become_root():
         try:
             with open(f"/proc/self/{name}", "w", encoding="ascii") as f:
                 f.write(text)
-        except OSError:  # on a read-only /proc it stays nobody, with the same capabilities
+        except OSError:  # if /proc is read-only: stays nobody, with the same capabilities
             pass
 
 
 def cover(c, path):
-    """Outside, what the sandbox does: but here it is not locked."""
+    """Outside, covers a path as the sandbox does, but with a mount that is not locked."""
     if not c["inside"]:
         call("mount", "none", "/", None, MS_REC | MS_PRIVATE, None)
         call("mount", "tmpfs", path, "tmpfs", MS_RDONLY, None)
@@ -83,7 +83,7 @@ def cover(c, path):
 
 @attempt
 def the_tree_above(c):
-    """c["tree"] is the agent's tree: the mountpoint inside, a directory outside."""
+    """c["tree"] is the agent's tree: a mountpoint inside the sandbox, a directory outside."""
     fd = os.open(c["tree"], os.O_PATH)
     return bool(os.open("../../cache/top", os.O_RDONLY, dir_fd=fd))
 
@@ -237,7 +237,7 @@ def any_inherited_directory(_):
 
 @attempt
 def the_descriptors_of_another_process(c):
-    """Those above may have left one open: the supervisor, init, whoever started the try."""
+    """Ancestors may have left one open: the supervisor, init, or whoever started the attempt."""
     found = False
     for pid in {os.getppid(), 1, c["parent"]}:
         with contextlib.suppress(OSError):
@@ -248,7 +248,7 @@ def the_descriptors_of_another_process(c):
 
 @attempt(root=True)
 def a_file_handle(c):
-    """Of the store, as name_to_handle_at() gave it."""
+    """Opens the store by its handle from name_to_handle_at()."""
     data = bytes.fromhex(c["handle"])
     handle = ctypes.create_string_buffer(struct.pack("Ii", len(data), c["handle_type"]) + data)
     above = os.open(os.path.dirname(c["store"]), os.O_RDONLY)
@@ -258,7 +258,7 @@ def a_file_handle(c):
 
 @attempt(root=True)
 def a_file_handle_in_a_namespace(c):
-    """Linux 6.11 lets the owner of a mount namespace open directories below its mounts."""
+    """Since Linux 6.11 the owner of a mount namespace may open directories below its mounts."""
     if c["inside"]:
         become_root()
     return a_file_handle(c)
@@ -326,7 +326,7 @@ def the_mount_namespace_of_the_daemon(c):
 
 @attempt(root=True)
 def the_namespaces_of_init(c):
-    """Inside, of the sandbox's own: it could have kept rights. Outside, of another agent's."""
+    """Inside, the sandbox's own init, which might have kept rights; outside, another agent's."""
     pid = 1 if c["inside"] else c["other_init"]
     for fd in [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("user", "mnt")]:
         call("setns", fd, 0)
@@ -378,7 +378,7 @@ def moving_the_cover(c):
 
 @attempt
 def what_lies_below_the_cover(c):
-    """A bind mount of a directory shows it without what is mounted in it."""
+    """A bind mount of a directory does not include mounts within it."""
     become_root()
     cover(c, c["store"])
     above = os.path.dirname(c["store"])
@@ -397,7 +397,7 @@ def what_lies_below_the_cover_by_an_overlay(c):
 
 @attempt
 def unmounting_the_cover_in_another_root(c):
-    """In a copy of all mounts, which becomes the root."""
+    """Works in a recursive copy of all mounts, which becomes the root."""
     become_root()
     cover(c, c["store"])
     call("mount", "/", c["empty"], None, MS_BIND | MS_REC, None)
@@ -427,7 +427,7 @@ def mounting_without_a_namespace(c):
 
 @attempt(root=True)
 def writing_where_the_agent_may_not(c):
-    """Root's way to the rest of the machine: what the kernel calls when a program dies."""
+    """Writing core_pattern would let root run a program outside: the kernel calls it on a crash."""
     return bool(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
 
 

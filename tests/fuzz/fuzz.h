@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fuzz targets share: assertions, and taking an input apart. */
+/* Shared by the fuzz targets: assertions, and taking an input apart. */
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                                 \
 	} while (0)
 
-/* An input being read from the front; past its end there are zeros. */
+/* An input that is read from the front. The fuzz_u*() functions read zeros after its end. */
 struct fuzz_input {
 	const uint8_t *at;
 	size_t left;
@@ -67,7 +67,7 @@ static inline void *fuzz_alloc(size_t n)
 	return p;
 }
 
-/* A copy that ends where its memory ends, so that the address sanitizer sees what reads beyond. */
+/* Returns a copy of exactly `n` bytes, so that ASan detects reads beyond it. To be freed. */
 static inline void *fuzz_copy(const void *data, size_t n)
 {
 	void *p = fuzz_alloc(n);

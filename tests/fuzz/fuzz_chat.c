@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of messages, and any other JSON or what only looks like it. What is taken for JSON has its
- * parts within it, in order; a string whose style is found is written with the same bytes again.
+ * Lists of messages, any other JSON, and text that only looks like JSON. The parts of accepted JSON
+ * lie inside it, in order. A string whose style is recognised is written with the same bytes.
  */
 #include "context/chat/chat.h"
 #include "context/json/literal.h"
@@ -28,7 +28,7 @@ static void check_style(struct ofs_span string, const struct ofs_buf *text)
 	FUZZ_ASSERT(ofs_literal_style_parse(name, &parsed));
 }
 
-/* Every style writes the text as a string that says it. */
+/* Each style must write a string that decodes to the text. */
 static void check_writing(const struct ofs_buf *text)
 {
 	for (unsigned int bits = 0; bits < 128; bits += 9) {
@@ -62,7 +62,7 @@ static void check_string(struct ofs_span string)
 	check_writing(&said);
 }
 
-/* Goes through all that is in it; at most OFS_SPAN_DEPTH_MAX deep. */
+/* Checks the value and everything in it, at most OFS_SPAN_DEPTH_MAX levels deep. */
 static void check_value(struct ofs_span value)
 {
 	struct ofs_span_cursor c = ofs_span_enter(value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a static model: the length of tokenizer.json and of a text (2 bytes each), these two,
- * and model.safetensors. What is refused is explained on one line that names a file; a model that
- * is taken gives vectors whose largest number is 127, or zeros.
+ * The files of a static model: the lengths of tokenizer.json and of a text (2 bytes each), these
+ * two, and model.safetensors. A refusal is explained on one line that names a file. An accepted
+ * model gives vectors whose largest number is 127, or zeros.
  */
 #include "embed/embed.h"
 #include "embed/static_model.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Agents' settings, and any other bytes, into which the entry of our server is put: what came out
- * has it, and has it no more once it is taken out.
+ * Adds our server's entry to an agent's settings, or to any other bytes. The result contains the
+ * entry until it is removed again.
  */
 #include "agent/mcp_entry.h"
 #include "fuzz.h"

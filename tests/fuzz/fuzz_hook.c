@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Events that a harness hands to the hook, and any other JSON. What is answered is JSON.
- */
+/* Events that a harness passes to the hook, and any other JSON. The answer is JSON. */
 #include <sys/stat.h>
 
 #include "agent/agent.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of HTTP, from their head to the call that they ask for, without a server and on a tree
- * that is not there: method, target and fields of one line each, an empty line, and a body. What is
- * answered has a status and is JSON.
+ * HTTP requests, from their head to the call they ask for, without a server or a tree. An input is
+ * the method, the target and the fields on one line each, an empty line, and the body. Each answer
+ * has a status and is JSON.
  */
 #include <jansson.h>
 
@@ -19,7 +19,7 @@ static struct ofs_service *service;
 
 static void make_service(void)
 {
-	/* A store that cannot be made, so that no request finds a tree. */
+	/* A store that cannot be created, so that no request finds a tree. */
 	const struct ofs_service_options options = { .target = { .store = "/proc/nothing/store" } };
 	struct ofs_error err;
 
@@ -27,7 +27,7 @@ static void make_service(void)
 		FUZZ_ASSERT(ofs_service_create(&options, &err, &service) == 0);
 }
 
-/* Allocated: the next line, without its end; NULL: there is none. */
+/* Returns the next line without its end, to be freed, or NULL if there is none. */
 static char *take_line(struct fuzz_input *in)
 {
 	const uint8_t *end = in->left ? memchr(in->at, '\n', in->left) : NULL;
@@ -41,7 +41,7 @@ static char *take_line(struct fuzz_input *in)
 	return line;
 }
 
-/* The head as libmicrohttpd leaves it in memory: what follows must never be read. */
+/* Checks a head as libmicrohttpd leaves it in memory. Nothing after it may be read. */
 static void check_strict(const uint8_t *data, size_t size)
 {
 	char *copy = fuzz_copy(data, size);
@@ -74,7 +74,7 @@ static void check_target(const struct ofs_http_target *t)
 		FUZZ_ASSERT(strcmp(t->segments[i], "..") != 0);
 }
 
-/* Routes that wait for something are the server's part. */
+/* Routes that wait for something are left to the server. */
 static bool is_call(const struct ofs_http_exchange *x)
 {
 	return strcmp(x->route->path, "/v1/events") != 0;
@@ -90,7 +90,7 @@ static void serve(const struct ofs_http_request *request, const struct fuzz_inpu
 	size_t max;
 
 	if (ofs_http_admit(&site, &admission, &limits, request, &x, &max, &reply)) {
-		/* Nobody is let in who is not known and has no token. */
+		/* A client is either known or has the token, except on open routes. */
 		FUZZ_ASSERT(request->known || x.route->flags & OFS_ROUTE_OPEN ||
 			    ofs_admission_has_token(&admission, request));
 		check_target(&x.target);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of settings: those of a tree, of the context engine, and of that in a store, which takes no
- * command from there; and rules for secrets, in TOML. What is refused is explained on one line with
- * the number of a line of the file; what is taken is written and read again as the same.
+ * Settings files: those of a tree, of the context engine, and of the context engine in a store,
+ * which may not name a command. Also rules for secrets, in TOML. A refusal is explained on one line
+ * with a line number of the file. Whatever is accepted can be written and read again unchanged.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 #include "fuzz.h"
 #include "io/toml.h"
 
-/* A regular file with that content, and its path. */
+/* Makes a regular file with the given content. Returns a descriptor, and the path in ret_path. */
 static int make_file(const void *data, size_t size, char ret_path[32])
 {
 	int fd = memfd_create("ini", MFD_CLOEXEC);

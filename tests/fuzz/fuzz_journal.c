@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The journal as a start finds it. The first byte chooses: any bytes as its segments; the same
- * behind a sound header; or a log that is written by a script and then damaged, where all that must
- * still be there is known.
+ * The journal as a start finds it. The first byte chooses: any bytes as segments; any bytes after a
+ * sound header; or a log of a script, damaged, of which we know what must survive.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -74,9 +73,9 @@ static void store_segment(ofs_lsn first, const uint8_t *data, size_t len)
 struct image {
 	uint8_t bytes[LOG_MAX];
 	bool there[LOG_MAX];
-	ofs_lsn segments[SEGMENTS_MAX + 1]; /* sorted; the one behind the last is the end */
+	ofs_lsn segments[SEGMENTS_MAX + 1]; /* sorted; the one after the last is LOG_MAX */
 	size_t n;
-	ofs_lsn end; /* nothing is there from it on */
+	ofs_lsn end; /* there is nothing from here on */
 };
 
 static int compare_lsns(const void *a, const void *b)
@@ -125,7 +124,7 @@ static void image_load(struct image *im)
 	}
 }
 
-/* ---- what a replay gives */
+/* ---- the result of a replay */
 
 struct seen {
 	ofs_lsn lsn;
@@ -223,7 +222,7 @@ static bool same_replay(const struct replay *a, const struct replay *b)
 	return strcmp(a->err.text, b->err.text) == 0;
 }
 
-/* Reads a record's data whole and in part, which must agree; -EIO or 0. */
+/* Reads a record's data in whole and in part, which must agree. Returns 0 or -EIO. */
 static int read_data(struct ofs_journal *j, const struct ofs_journal_data *data, uint8_t *buf)
 {
 	uint32_t off = data->len / 3, len = data->len - off - data->len / 4;
@@ -238,8 +237,8 @@ static int read_data(struct ofs_journal *j, const struct ofs_journal_data *data,
 }
 
 /*
- * What opening left must be found again, and go on with a record whose body has `more` bytes, or
- * without one for 0.
+ * Opening again must find what the first opening left. If `more` is not 0, a record with a body of
+ * that many bytes is appended and must be found, too.
  */
 static void check_again(ofs_lsn start, const struct replay *before, size_t more)
 {
@@ -318,12 +317,12 @@ static void check_raw_records(struct fuzz_input *in)
 	check_bytes(in, true);
 }
 
-/* ---- a log by script */
+/* ---- a log written by a script */
 
 struct written {
 	struct seen seen;
-	uint8_t number; /* what its data is made of */
-	ofs_lsn durable; /* what it claims */
+	uint8_t number; /* determines its data */
+	ofs_lsn durable; /* the durable position that its header states at least */
 	ofs_lsn end;
 };
 
@@ -331,11 +330,11 @@ static struct {
 	struct ofs_journal *j;
 	struct written at[RECORDS_MAX];
 	size_t n;
-	ofs_lsn starts[RECORDS_MAX]; /* ends of the log that were seen */
+	ofs_lsn starts[RECORDS_MAX]; /* earlier ends of the log */
 	size_t n_starts;
-	ofs_lsn keep; /* what was trimmed is before it */
-	ofs_lsn durable; /* what the next record claims, at least */
-	ofs_lsn synced; /* what anything may claim */
+	ofs_lsn keep; /* everything before it may be trimmed */
+	ofs_lsn durable; /* the least durable position that the next record states */
+	ofs_lsn synced; /* the highest durable position that a record may state */
 } script;
 
 static void data_fill(uint8_t *ret, uint8_t number, size_t len)
@@ -382,7 +381,7 @@ static void script_reopen(uint16_t size)
 	ofs_journal_close(script.j);
 	script.j = open_journal(script.keep, &rp);
 	FUZZ_ASSERT(script.j);
-	/* Only what the log itself says is known of the time before. */
+	/* Of the time before, only what the log itself states is known. */
 	script.durable = 0;
 	for (size_t i = 0; i < rp.n; i++)
 		for (size_t k = 0; k < script.n; k++)
@@ -402,7 +401,7 @@ static void script_trim(uint8_t which)
 
 static void script_write(struct fuzz_input *in)
 {
-	/* None of them makes more than one segment. */
+	/* Each step makes at most one segment. */
 	for (unsigned int steps = 0; in->left && steps < SEGMENTS_MAX - 8; steps++)
 		switch (fuzz_u8(in) % 10) {
 		case 0:
@@ -427,7 +426,7 @@ static void script_write(struct fuzz_input *in)
 		}
 }
 
-/* One kind of damage to one file. None imitates a record: each changes bytes without a choice. */
+/* Damages one file. No damage forges a record: none chooses the bytes it leaves. */
 static void damage_one(struct fuzz_input *in, const struct image *im, bool *ret_gap)
 {
 	uint8_t kind = fuzz_u8(in) % 6, value = fuzz_u8(in);
@@ -452,7 +451,7 @@ static void damage_one(struct fuzz_input *in, const struct image *im, bool *ret_
 	} else if (kind == 2) {
 		FUZZ_ASSERT(pwrite(fd, bytes, value, (off_t)at) == value);
 	} else if (kind == 3) {
-		/* Sound bytes in another place. */
+		/* Sound bytes in the wrong place. */
 		at = OFS_MIN(at / 8 * 8, LOG_MAX / 2);
 		FUZZ_ASSERT(pwrite(fd, im->bytes + script.at[0].seen.lsn, value, (off_t)at) ==
 			    value);
@@ -490,7 +489,7 @@ static bool is_told(const struct replay *rp, const struct written *w)
 	return false;
 }
 
-/* Every replayed record is one that was written, none is left out without a word, and its data is. */
+/* Each replayed record was written, gaps are reported, and readable data is right. */
 static void check_prefix(const struct replay *rp, ofs_lsn start, const struct image *before,
 			 const struct image *after)
 {
@@ -518,7 +517,7 @@ static void check_prefix(const struct replay *rp, ofs_lsn start, const struct im
 	}
 }
 
-/* What must have been replayed where the log was opened all the same. */
+/* Checks which records must have been replayed if the log could be opened. */
 static void check_complete(const struct replay *rp, ofs_lsn start, const struct image *before,
 			   const struct image *after)
 {
@@ -536,7 +535,7 @@ static void check_complete(const struct replay *rp, ofs_lsn start, const struct 
 			FUZZ_ASSERT(script.at[i].seen.lsn <= reached || is_told(rp, &script.at[i]));
 }
 
-/* How long a body makes a record at `end` reach to where one was that was cut off, if it can. */
+/* Returns a body length that makes a record at `end` reach to a record that was cut off. */
 static size_t script_more(ofs_lsn end)
 {
 	for (size_t i = 0; i < script.n; i++)
@@ -571,7 +570,7 @@ static void check_script(struct fuzz_input *in)
 
 	script.j = open_journal(start, &rp);
 	FUZZ_ASSERT(script.j || rp.result == -EUCLEAN);
-	/* A start may be refused only for what was known durable. */
+	/* A start may be refused only if something that was known to be durable is damaged. */
 	FUZZ_ASSERT(script.j || gap || !is_whole(&before, &after, start, script.synced));
 	check_prefix(&rp, start, &before, &after);
 	if (script.j)

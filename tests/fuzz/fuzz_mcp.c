@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages of the Model Context Protocol, and any other bytes: the first one says which headers came
- * with them. What is answered is one JSON object on one line, with the id of the request, and an
- * error or a result as its version has it. No tree is asked: a stub takes the place of the service.
+ * Messages of the Model Context Protocol, and any other bytes. The first byte chooses the headers.
+ * An answer is one JSON object on one line with the id of the request, and an error or a result as
+ * its version requires. A stub replaces the service, so no tree is needed.
  */
 #include "fuzz.h"
 #include "service/mcp/mcp.h"
@@ -14,7 +14,7 @@ int __wrap_ofs_service_call(struct ofs_service *s, const struct ofs_caller *by,
 			    const struct ofs_call *call, const json_t *args, struct ofs_error *err,
 			    json_t **ret);
 
-/* Answers as calls do, or fails, by how much it is asked. */
+/* Succeeds or fails as calls do, depending on the size of the arguments. */
 int __wrap_ofs_service_call(struct ofs_service *s, const struct ofs_caller *by,
 			    const struct ofs_call *call, const json_t *args, struct ofs_error *err,
 			    json_t **ret)
@@ -53,7 +53,7 @@ int __wrap_ofs_service_use(struct ofs_service *s, const char *agent, bool make,
 	return ofs_error_set(err, EIO, "it cannot be read");
 }
 
-/* Headers that agree with the body, and others. */
+/* Returns headers that may or may not agree with the body, or NULL for none. */
 static const struct ofs_mcp_headers *headers_of(unsigned int n, struct ofs_mcp_headers *ret)
 {
 	static const char *const versions[] = { NULL, "2026-07-28", "2025-11-25", "x\xff" };

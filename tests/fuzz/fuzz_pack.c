@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of packs. The first byte chooses: any bytes as a frame; a frame that was built, damaged
- * and given right checksums again, so that what is behind them is reached; a frame that must come
- * back as it was built.
+ * Frames of packs. The first byte chooses: any bytes as a frame; a frame that is built, damaged and
+ * given correct checksums again, so that the code after the checks is reached; or a frame that must
+ * decode to what it was built from.
  */
 #include "fuzz.h"
 #include "pack/frame.h"
@@ -11,14 +11,14 @@
 #define OFFSET UINT64_C(4096)
 #define CHUNKS_MAX 40u
 
-/* ---- all that knows the form of a frame */
+/* ---- the only code that knows the layout of a frame */
 
 static struct ofs_compressor *compressor;
 
 struct chunks {
 	struct ofs_frame_chunk at[CHUNKS_MAX];
 	size_t n;
-	uint8_t *bytes; /* of all, one after the other */
+	uint8_t *bytes; /* of all chunks, one after the other */
 	size_t len;
 };
 
@@ -28,7 +28,7 @@ static void frame_build(struct ofs_frame_build *b, const struct chunks *c, int l
 	ofs_frame_place(b, PACK, OFFSET);
 }
 
-/* 0 with the content, or -EIO. */
+/* Returns 0 and the content in *ret, or -EIO. */
 static int frame_decode(const uint8_t *bytes, size_t len, uint64_t off, struct ofs_frame_info *info,
 			uint8_t **ret)
 {
@@ -70,8 +70,8 @@ static void check_chunks(const struct ofs_frame_info *info, const struct chunks 
 }
 
 /*
- * Makes the checksums right of whatever lies in `frame`, `len` bytes long with room for any chunk
- * table behind them, as a frame of this content.
+ * Recomputes the checksums of a damaged `frame` of `len` bytes with this content. The buffer has
+ * room for any chunk table beyond that.
  */
 static void frame_repair(uint8_t *frame, size_t len, const struct ofs_buf *content)
 {
@@ -80,14 +80,14 @@ static void frame_repair(uint8_t *frame, size_t len, const struct ofs_buf *conte
 		.bytes = { frame, len, OFS_FRAME_STORED_MAX },
 	};
 
-	/* Where the second checksum lies depends on a length that may be damaged. */
+	/* The place of the second checksum depends on a length that may be damaged. */
 	if (ofs_get_le32(frame + 16) <= OFS_FRAME_STORED_MAX - OFS_FRAME_HEAD - OFS_FRAME_CHECK)
 		ofs_frame_place(&b, PACK, OFFSET);
 }
 
-/* ---- */
+/* ---- checks */
 
-/* Decodes bytes that end where their memory ends. */
+/* Decodes a copy of exactly `len` bytes. */
 static int try_decode(const void *bytes, size_t len)
 {
 	OFS_FREE uint8_t *exact = fuzz_copy(bytes, len);
@@ -108,7 +108,7 @@ static int try_decode(const void *bytes, size_t len)
 	return 0;
 }
 
-/* Chunks of bytes from the input, or of a few of them many times over. */
+/* Takes chunks whose content repeats up to 256 bytes of the input. */
 static void take_chunks(struct fuzz_input *in, struct chunks *c)
 {
 	size_t n = 1 + fuzz_u8(in) % CHUNKS_MAX, len, given;
@@ -137,7 +137,7 @@ static void check_raw(struct fuzz_input *in)
 	try_decode(in->at, in->left);
 }
 
-/* Bytes that are overwritten, places counted from the front so that the header is hit often. */
+/* Overwrites bytes, mostly near the front, so that the header is hit often. */
 static void damage(struct fuzz_input *in, uint8_t *frame, size_t len)
 {
 	while (in->left) {
@@ -164,7 +164,7 @@ static void check_repaired(struct fuzz_input *in)
 	damage(in, frame, len);
 	frame_repair(frame, len, &b.raw);
 	try_decode(frame, cut % 4 ? len : cut % (len + 1));
-	/* A chunk count that leads beyond the frame, with its checksum there. */
+	/* The chunk count may lead beyond the frame, but the checksum there is correct. */
 	try_decode(frame, fuzz_at_most(len * 4, sizeof(frame)));
 	memset(frame, 0, sizeof(frame));
 	free(c.bytes);
@@ -190,7 +190,7 @@ static void check_round_trip(struct fuzz_input *in)
 	ofs_cleanup_free(&content);
 	content = NULL;
 
-	/* What is damaged is refused, or is the same content all the same. */
+	/* A damaged frame is refused, unless it still decodes to the same content. */
 	damaged = fuzz_copy(b.bytes.data, b.bytes.len);
 	damaged[at % b.bytes.len] ^= bits;
 	if (frame_decode(damaged, b.bytes.len, OFFSET, &info, &content) == 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Texts that are taken for pointers, snapshots or notices of saved outputs, and the pointers that are
- * made of any content. A pointer made shorter stands for the same and keeps its tag; what is said of
- * a place lies in the text; what is printed is harmless UTF-8.
+ * Texts that may be pointers, snapshots or notices of saved outputs, and pointers made of any
+ * content. A shortened pointer stands for the same content and keeps its tag. Reported places lie
+ * in the text, and all output is harmless UTF-8.
  */
 #include "agent/claude_output.h"
 #include "base/text.h"

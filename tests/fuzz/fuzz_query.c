@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An input is a query, a newline, and a text that is searched. What is found lies in the text, is
- * in order and does not overlap, and is shown as one line of UTF-8.
+ * An input is a query, a newline and the text to search. Matches lie in the text, in order and
+ * without overlap, and are shown as one line of UTF-8.
  */
 #include <math.h>
 
@@ -13,15 +13,15 @@
 #include "tree/search/passage.h"
 
 #define NOW INT64_C(1800000000000000000)
-#define BLOCK 64 /* small, so that words lie across the ends of some */
+#define BLOCK 64 /* small, so that words cross the borders of blocks */
 #define BLOCKS_MAX 256
 
 struct text {
 	const struct ofs_query *query;
 	const char *text;
 	size_t len;
-	size_t at; /* of the last word */
-	uint32_t words[BLOCKS_MAX]; /* that begin in each block, as bits */
+	size_t at; /* of the latest word */
+	uint32_t words[BLOCKS_MAX]; /* bits of the words that begin in each block */
 };
 
 /* ---- queries */
@@ -171,7 +171,7 @@ static void add_region(struct ofs_passages *p, const struct text *t, size_t at, 
 			    });
 }
 
-/* The text is one region, or two that end with lines, as a reader of blocks makes them. */
+/* Ranks the text as one region, or as two that end with lines, like a reader of blocks. */
 static void check_ranking(const struct text *t, const uint64_t found[OFS_QUERY_WORDS], uint64_t all)
 {
 	const char *line = t->len ? memchr(t->text + t->len / 2, '\n', t->len - t->len / 2) : NULL;
@@ -190,7 +190,7 @@ static void check_ranking(const struct text *t, const uint64_t found[OFS_QUERY_W
 	ofs_passages_finish(&p);
 }
 
-/* ---- the whole */
+/* ---- everything */
 
 static void check_search(const struct ofs_query *q, const char *text, size_t len)
 {
@@ -202,7 +202,7 @@ static void check_search(const struct ofs_query *q, const char *text, size_t len
 	check_ranking(&t, found, all);
 }
 
-/* As a search does with words that nothing has. */
+/* Adds forms, as a search does for words that occur nowhere. */
 static void add_forms(struct ofs_query *q)
 {
 	for (size_t i = 0, n = q->nforms; i < n; i++) {

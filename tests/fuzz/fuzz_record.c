@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies of the journal's records: any bytes, and any record. */
+/* Bodies of journal records: decoding any bytes, and encoding any record. */
 #include "fuzz.h"
 #include "store/record.h"
 
@@ -11,7 +11,7 @@ static void check_encodes_to(const struct ofs_record *r, const void *body, size_
 	FUZZ_ASSERT(out.len == len && memcmp(out.data, body, len) == 0);
 }
 
-/* A body that is read at all is the one that would be written. */
+/* Any body that can be decoded is encoded to the same bytes again. */
 static void check_body(struct fuzz_input *in)
 {
 	uint8_t type = fuzz_u8(in);
@@ -25,7 +25,7 @@ static void check_body(struct fuzz_input *in)
 		check_encodes_to(&r, body, len);
 }
 
-/* Up to `max` bytes of the input, as far as it has them. */
+/* Takes up to `max` bytes of the input, as far as it has them. To be freed. */
 static char *take_string(struct fuzz_input *in, size_t max)
 {
 	size_t n = fuzz_at_most(fuzz_u16(in), max);
@@ -63,7 +63,7 @@ static void check_record(struct fuzz_input *in)
 	r.mtime = (int64_t)fuzz_u64(in);
 	r.name = name = take_string(in, 255);
 	r.text = text = take_string(in, 4095);
-	/* Inputs that end before this are records without them. */
+	/* Short inputs leave these zero or empty. */
 	r.from = fuzz_u64(in);
 	r.from_off = fuzz_u64(in);
 	r.len = fuzz_u64(in);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An input is a text, in which bytes of 0xc0 and above stand for pieces of secrets: so inputs are
- * found quickly, and none looks like a secret itself. The secrets found in the text lie within it,
- * in order; what was redacted has no secret, keeps its lines, and is cut cleanly.
+ * An input is a text in which bytes from 0xc0 on stand for pieces of secrets. This makes inputs
+ * easy to find, and none looks like a secret itself. Secrets are found inside the text, in order. A
+ * redacted text has no secret, keeps its lines, and is cut between characters.
  */
 #include "base/buf.h"
 #include "base/redact.h"
@@ -101,7 +101,7 @@ static const char *const pieces[] = {
 
 _Static_assert(OFS_ARRAY_SIZE(pieces) == 256 - FIRST_PIECE, "a byte for each piece");
 
-/* The text that the input stands for. */
+/* Appends the text that the input stands for. */
 static void expand(const uint8_t *data, size_t size, struct ofs_buf *ret)
 {
 	for (size_t i = 0; i < size; i++) {

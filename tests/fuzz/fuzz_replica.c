@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects of a remote that somebody else has made: any bytes; and such as are whole, with any header
- * and body, as a manifest, a part of it, and an object of the log. An input is the length of the
- * header in 2 bytes, the header and the body.
+ * Objects of a remote that somebody else has written: any bytes, and well-formed objects with any
+ * header and body, read as a manifest, as a part of one, and as an object of the log. An input is
+ * the length of the header (2 bytes), the header and the body.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -11,12 +11,12 @@
 #include "fuzz.h"
 #include "replica/manifest.h"
 
-static struct ofs_buf made; /* is there under these names, and all that begin with p */
+static struct ofs_buf made; /* stands under `names` and all names with p */
 
 static const char *const names[] = { "ckpt/00000001/00000001", "epoch/00000001", "store",
 				     "wal/00000001/00000001" };
 
-/* ---- what stands for the library's */
+/* ---- stubs for the library */
 
 int ofs_bucket_open(const struct ofs_remote_access *access, int64_t timeout,
 		    const atomic_bool *cancel, struct ofs_error *err, struct ofs_bucket **ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an S3 service answers, in XML. */
+/* XML answers of S3 services. */
 #include "base/buf.h"
 #include "fuzz.h"
 #include "remote/s3_xml.h"

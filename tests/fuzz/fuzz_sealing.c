@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects that somebody without the key put in the place of sealed ones, and sealed ones that were
- * changed. An input is 8 bytes, what to change, and the object.
+ * Objects put in the place of sealed ones without the key, and sealed ones that were changed. An
+ * input is 8 bytes that say what to change, and the object.
  */
 #include "fuzz.h"
 #include "remote/sealing.h"

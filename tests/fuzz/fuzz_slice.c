@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that mean slices, and refs: any text at all. */
+/* Names of slices, and refs: any text. */
 #include <inttypes.h>
 
 #include <offloadfs/tree.h>
@@ -10,7 +10,7 @@
 
 #define REF_RANGE UINT64_C(2821109907456) /* 36^8 */
 
-/* The one spelling of each slice that stands for all of them. */
+/* Returns the canonical spelling of a slice, to be freed. */
 static char *slice_print(const char *base, size_t len, const struct ofs_slice_spec *spec)
 {
 	const char *lead = spec->kind == OFS_SLICE_BYTES ? "b" : "";
@@ -28,7 +28,7 @@ static char *slice_print(const char *base, size_t len, const struct ofs_slice_sp
 	return text;
 }
 
-/* Whether the number stands behind the base as it is, perhaps led by zeros. */
+/* Returns true if the digits of `n` occur in the name, perhaps after leading zeros. */
 static bool is_spelt(const char *name, uint64_t n)
 {
 	char digits[24];
@@ -59,7 +59,7 @@ static void check_slice(const char *name)
 		    again.last == spec.last);
 }
 
-/* A number has one ref, and a text is the ref of one number or of none. */
+/* Each number has one ref, and each text is the ref of at most one number. */
 static void check_refs(const char *text, uint64_t ino)
 {
 	char ref[OFS_REF_SIZE];

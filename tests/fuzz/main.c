@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a fuzz target over the files of its corpus; for builds without libFuzzer. */
+/* Runs a fuzz target on the files of its corpus, in builds without libFuzzer. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Imported first: what the tests of tests/crash, fs, posix and services share can be imported afterwards."""
+"""Import this first: it makes the modules of tests/crash, fs, posix and services importable."""
 import pathlib
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whatever is written into the tree or asked of it, the daemon holds a bounded amount of memory."""
+"""Whatever is written into the tree or asked of it, the daemon's memory stays bounded."""
 import json
 import os
 import threading
@@ -9,7 +9,7 @@ import paths  # noqa: F401
 from harness import SANITIZED, eventually, main, read, test, uring_enabled, xattr
 
 MIB = 1 << 20
-# Whatever a daemon is built with, and what malloc does not give back.
+# Depends on how the daemon is built, and on what malloc does not return.
 MARGIN = (2000 if SANITIZED else 96) * MIB
 
 
@@ -72,7 +72,7 @@ def slices_and_answers_are_held_within_bounds(case):
             part = read(m(f"tasks/t/context.md:b{i}-{i + 65000}"))
             assert len(part) > 65000
         assert resident(m) < before + 2 * MARGIN
-        # What was let go of is made again, and what is open was perhaps.
+        # Slices that were dropped are made again, although context.md itself is open.
         assert len(read(m("tasks/t/context.md:b0-65000"))) == 65001
         os.close(held)
 
@@ -93,7 +93,7 @@ def attributes_are_held_within_bounds(case):
 
 @test
 def searches_hold_up_nothing_else(case):
-    # Over io_uring the kernel passes on eight requests of a processor at once.
+    # Over io_uring the kernel passes on at most eight requests of a processor at once.
     searches, answered = 8 if uring_enabled() else 40, []
     first = threading.Event()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Names and content that a terminal or a reader would take for something else are the attacker."""
+"""The attacker is a name or content that a terminal or a reader takes for something else."""
 import json
 import re
 import os
@@ -9,7 +9,7 @@ import paths  # noqa: F401
 from claude import MOUNTED, chat, make_repository
 from harness import OFFLOAD, main, read, run, same, test
 
-# Escape sequences, in the one byte of C1, too; marks of direction; ends of lines; tags.
+# Escape sequences, also with the one-byte C1 codes, marks of direction, line ends, tags.
 EVIL = "x\x1b[31my\u202ez\u009b1mw\u2028v\U000e0041u\x7f"
 RAW = ["\x1b", "\x7f", "\u202e", "\u009b", "\u2028", "\U000e0041", "\r", "\x07"]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Other processes of the same user want the content that the programs have in memory."""
+"""The attacker is another process of the same user that wants the content in our memory."""
 import os
 import signal
 import subprocess
@@ -10,7 +10,7 @@ from harness import NOBODY, OFFLOAD, SANITIZED, Skip, eventually, main, test
 
 
 def owner_of(pid):
-    """Of its files in /proc: root, unless its user may look into it."""
+    """Returns the owner of a process's files in /proc: root, unless its user may inspect it."""
     return os.stat(f"/proc/{pid}/mem").st_uid
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who speaks to `offload serve` is the attacker: pages of the web, other programs, other users."""
+"""The attacker is a client of `offload serve`: a web page, another program, another user."""
 import concurrent.futures
 import contextlib
 import errno
@@ -24,7 +24,7 @@ def both(case):
 
 
 def head(s, line="GET /v1/memories HTTP/1.1", *fields, token=True):
-    """A head for TCP, not ended."""
+    """Returns the start of a request over TCP, without the empty line."""
     host, port = s.address
     said = [line, f"Host: {host}:{port}"]
     if token:
@@ -33,7 +33,7 @@ def head(s, line="GET /v1/memories HTTP/1.1", *fields, token=True):
 
 
 def send(s, data):
-    """All that comes back for these bytes until the server ends the connection."""
+    """Sends bytes. Returns everything received until the server closes the connection."""
     with contextlib.closing(s.raw(True)) as raw:
         return exchange(raw, data)
 
@@ -43,7 +43,7 @@ def serves(s):
     assert s.get("/health")["status"] == "ok"
 
 
-# --- Pages of the web -----------------------------------------------------------------------------
+# --- Web pages ------------------------------------------------------------------------------------
 
 
 @test
@@ -76,12 +76,12 @@ def pages_of_others_are_kept_out(case):
         s.post("/v1/memories", {"content": "x"}, status=201, tcp=True, headers={"Origin": f"http://{own}"})
 
 
-# --- One request for another ----------------------------------------------------------------------
+# --- Request smuggling ----------------------------------------------------------------------------
 
 
 @test
 def no_request_hides_in_another(case):
-    """Only the first of these is a request; what follows it must never be answered."""
+    """Only the first of these is a request. What follows must never be answered."""
     inner = b"GET /v1/memories HTTP/1.1\r\nHost: x\r\n\r\n"
     chunked = b"Transfer-Encoding: chunked\r\n"
     with case.mount(), Server(case, *both(case), "--idle", "2") as s:
@@ -131,10 +131,10 @@ def no_request_hides_in_another(case):
             answers = statuses(send(s, data))
             assert len(answers) <= 2 and all(status >= 400 for status in answers), (what, answers)
             assert 404 not in answers, (what, answers)
-        # After a chunked body the connection ends: what follows is no request.
+        # The connection ends after a chunked body, so what follows is not a request.
         answers = statuses(send(s, request(chunked, body=b"2\r\n{}\r\n0\r\n\r\n" + inner)))
         assert answers == [404], answers
-        # This is what is well-formed: both are answered.
+        # Well-formed: both are answered.
         second = head(s, "GET /v1/memories HTTP/1.1", "Connection: close") + b"\r\n"
         answers = statuses(send(s, request(b"Content-Length: 2\r\n", body=b"{}" + second)))
         assert answers == [404, 200], answers
@@ -172,7 +172,7 @@ def paths_lead_nowhere_else(case):
             line = f"GET {target} HTTP/1.1"
             answers = statuses(send(s, head(s, line, "Connection: close") + b"\r\n"))
             assert all(400 <= status < 500 for status in answers), (target, answers)
-        # A target with a host must name this one.
+        # An absolute target must name this host.
         own = "{}:{}".format(*s.address)
         for target, status in (
             (f"http://{own}/v1/memories", 200),
@@ -189,7 +189,7 @@ def paths_lead_nowhere_else(case):
 
 @test
 def ids_of_routes_are_not_confused(case):
-    """An id that looks like the rest of a route is an id."""
+    """An id that equals the rest of a route is still an id."""
     with case.mount() as m, Server(case) as s:
         m.make("cache/web/content", b"a\n")
         m.make("cache/web/info", b"b\n")
@@ -201,7 +201,7 @@ def ids_of_routes_are_not_confused(case):
         s.refuses("GET", "/v1/memories/content/content", status=404)
 
 
-# --- Too much of it -------------------------------------------------------------------------------
+# --- Exhaustion -----------------------------------------------------------------------------------
 
 
 @test
@@ -225,7 +225,7 @@ def huge_heads_are_refused(case):
 
 @test(timeout=120)
 def the_slow_are_cut(case):
-    """A byte now and then keeps nobody's place."""
+    """Sending a byte now and then does not keep a connection's place."""
     with case.mount(), Server(case, *both(case), "--idle", "2") as s:
         length = b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
         starts = (b"", head(s), head(s, "POST /v1/memories HTTP/1.1") + length)
@@ -269,7 +269,7 @@ def endless_bodies_are_cut(case):
                         raw.sendall(block)
                         sent += len(block)
                 assert sent < 32 << 20, f"{path} took {sent} bytes"
-        # Bodies that are announced and never come hold no memory.
+        # Announced bodies that never arrive take no memory.
         held = []
         for _ in range(100):
             held.append(s.raw(True))
@@ -286,7 +286,7 @@ def endless_bodies_are_cut(case):
 
 @test
 def bodies_together_have_a_limit(case):
-    """Many that are each allowed do not add up to all the memory there is."""
+    """Bodies that are allowed one by one must not take all memory together."""
     with case.mount(), Server(case, *both(case)) as s:
         held, refused = [], 0
         for _ in range(8):
@@ -376,12 +376,12 @@ def followers_that_do_not_read_hold_nobody_up(case):
             raw.close()
 
 
-# --- What was stored ------------------------------------------------------------------------------
+# --- Stored content -------------------------------------------------------------------------------
 
 
 @test
 def hostile_names_are_told_harmlessly(case):
-    """What deceives a reader, or ends a string of JSON, is shown as what it is."""
+    """Text that deceives a reader or ends a JSON string is shown escaped."""
     names = (
         b'"}],"x":[{"', b"<script>alert(1)</script>", b"a\nb: c", b"\x1b[31mred", b"\xff\xfe",
         "\u202egpj.exe".encode(), b"a\\", "\u2028".encode(), b"\r\nSet-Cookie: a=b", b"' OR 1=1 --", b"%2e%2e%2f",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Symbolic links that content or a workspace leaves in the way are the attacker."""
+"""The attacker is a symbolic link that content or a workspace has put in the way."""
 import os
 
 import paths  # noqa: F401

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a tool answers, and a harness passes on to `offload hook`, is the attacker."""
+"""The attacker is the result of a tool, which a harness passes on to `offload hook`."""
 import os
 
 import paths  # noqa: F401
@@ -26,7 +26,7 @@ def saved(c):
 
 
 def tries(c):
-    """Paths that lead to a secret: outright, and through what was left in the way."""
+    """Returns paths that lead to a secret, directly or through links."""
     keys = os.path.join(c.home, ".ssh")
     os.mkdir(keys)
     write(os.path.join(keys, "id_rsa"), SECRET)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Content holds secrets: what the tools print of it does not."""
+"""Content holds secrets, which the tools must not print."""
 import os
 
 import paths  # noqa: F401
@@ -19,7 +19,7 @@ def hidden(text):
     assert "[redacted" in text.lower(), text
 
 
-# What is not seen: a space and a joiner without width, a hyphen that only a line's end shows.
+# Invisible: a zero-width space and joiner, and a hyphen that shows only at the end of a line.
 UNSEEN = {
     name: "ghp_" + BODY[:10] + unseen + BODY[10:]
     for name, unseen in {"space": "\u200b", "joiner": "\u2060", "hyphen": "\xad"}.items()
@@ -35,7 +35,7 @@ def what_is_printed_of_a_secret(case, token):
         hidden(run(OFFLOAD, "search", "--dir", case.mnt, "--json", "needle").stdout)
         hidden(read(m("search/needle")))
         hidden(read(path + ":summary"))
-        # The content itself is what it was.
+        # The content itself is unchanged.
         assert token.encode() in read(path)
 
 
@@ -60,7 +60,7 @@ SECRET = ("apiVersion: v1", "data:", f"  a: {BODY}", f"  b.c: {BODY[::-1]}", "ki
 
 @test(variants={"head": (5, 400), "cut after": (7, 400), "cut before": (400, 0), "tail": (400, 2)})
 def a_preview_knows_what_stands_around_its_lines(case, lines):
-    """A secret that the lines before or behind it tell, shown or not."""
+    """The lines before or after it identify the secret, whether shown or not."""
     before, after = lines
     text = [f"line {i}" for i in range(before)] + list(SECRET)
     text += [f"behind {i}" for i in range(after)]
@@ -68,7 +68,7 @@ def a_preview_knows_what_stands_around_its_lines(case, lines):
         shown = c.offload("put", "-c", "shell", input="\n".join(text).encode()).stdout.decode()
         assert BODY not in shown and BODY[::-1] not in shown, shown
         hidden_lines = 0
-        for line in text[-3:]:  # which it shows
+        for line in text[-3:]:  # those shown
             if line[:3] in ("  a", "  b"):
                 hidden_lines += 1
             else:
@@ -110,7 +110,7 @@ def a_rule_of_the_users_own(case, mounted):
         shown = c.offload("show", "cache/web/x").stdout
         assert b"acme-title" not in shown and b"[redacted: acme]" in shown, shown
         same(c.offload("slice", "cache/web/x:1").stdout, b"the acme-secret of mine\n")
-        if mounted:  # the daemon has the rule, too
+        if mounted:  # the daemon uses the rule, too
             shown = read(os.path.join(c.mnt, "search/mine")) + read(f"{c.mnt}/cache/web/x:summary")
             assert b"acme-secret" not in shown and b"[redacted: acme]" in shown, shown
         os.chmod(own, 0o622)

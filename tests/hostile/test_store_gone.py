@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The store is taken away under a running daemon: nothing is acknowledged that nobody would find again,
-what is still there can be read, and whoever asks is told what happened.
+The store is taken away from a running daemon. Nothing is acknowledged that would be lost, what is
+still there can be read, and users are told what happened.
 """
 import errno
 import json
@@ -63,7 +63,7 @@ def replace_index(store):
     os.rename(index + "2", index)
 
 
-# What is done to the store, and what is said of it.
+# What is done to the store, and how it is reported.
 WAYS = {
     "deleted": (shutil.rmtree, "was deleted"),
     "moved": (move, "was moved"),
@@ -80,7 +80,7 @@ WAYS = {
 
 
 def expect_broken(m, kept, why):
-    """A tree of which nothing is lost yet but which takes nothing more."""
+    """Nothing in the tree is lost yet, but all changes are refused."""
     for change in (
         lambda: write(m("cache/new"), b"new"),
         lambda: write(kept, b"other"),
@@ -98,7 +98,7 @@ def expect_broken(m, kept, why):
 
 
 def ends_badly(m, *words):
-    """Unmounts; the daemon must not end as if everything were written, and says why."""
+    """Unmounts. The daemon must exit with an error and say what is missing."""
     eventually(lambda: detach(m.mnt)[0], "unmounted", 5)
     code = m.process.wait(30)
     said = os.pread(m.log.fileno(), 1 << 16, 0).decode()
@@ -136,7 +136,7 @@ def a_store_is_taken_away(case, way):
 
 @test
 def a_writer_is_told_at_once(case):
-    """Whatever is acknowledged more than a moment after the store was deleted is not a lie."""
+    """Once the store has been deleted for a moment, no write is acknowledged."""
     m = case.mount(SEAL_NEVER)
     fd = os.open(m.make("cache/shell/log"), os.O_WRONLY | os.O_APPEND)
     shutil.rmtree(case.store)
@@ -164,7 +164,7 @@ def a_journal_is_cut_short(case):
 
 @test
 def what_was_written_before_a_move_is_there(case):
-    """A draft that was not synced: the daemon ends without a checkpoint, and the journal has it."""
+    """A draft that was not synced survives in the journal, though there is no checkpoint."""
     m = case.mount(SEAL_NEVER)
     kept = m.make("cache/shell/kept", KEPT)
     move(case.store)
@@ -181,7 +181,7 @@ def what_was_written_before_a_move_is_there(case):
 
 @test
 def a_pack_is_removed(case):
-    """What would be sealed into it stays in the journal, and is there after the next start."""
+    """What would be sealed into the pack stays in the journal, also for the next start."""
     m = case.mount(SEAL_SOON)
     m.wait_sealed(m.make("cache/shell/sealed", os.urandom(1000)))
     for pack in pathlib.Path(case.store, "packs").iterdir():
@@ -200,7 +200,7 @@ def a_pack_is_removed(case):
 
 
 def on_disk(case, *options):
-    """A daemon whose store is on a disk of its own."""
+    """Starts a daemon whose store is on a disk of its own."""
     disk = Disk(case, 48)
     return disk, case.mount(*options, store=os.path.join(disk.path, "store"))
 
@@ -223,7 +223,7 @@ def the_disk_is_unmounted_lazily(case):
 
 
 def turn_read_only(disk):
-    """As ext4 does when it meets an error."""
+    """Makes ext4 turn read-only, as on an error."""
     run("mount", "-o", "remount,errors=remount-ro", disk.path)
     device = run("findmnt", "-no", "SOURCE", disk.path).stdout.decode().strip()
     trigger = f"/sys/fs/ext4/{os.path.basename(device)}/trigger_fs_error"
@@ -253,7 +253,7 @@ def the_disk_turns_read_only(case, syncing):
 
 @test(root=True)
 def a_disk_in_use_is_not_remounted_read_only(case):
-    """The kernel refuses that while the daemon has files open to write."""
+    """The kernel refuses to, because the daemon has files open for writing."""
     disk, m = on_disk(case)
     done = run("mount", "-o", "remount,ro", disk.path, check=False)
     assert done.returncode != 0 and b"busy" in done.stderr, done
@@ -265,7 +265,7 @@ def a_disk_in_use_is_not_remounted_read_only(case):
 
 
 def in_workspace(case, store=None):
-    """A daemon on the mountpoint of a workspace, and a companion tool there."""
+    """Mounts in a workspace. Returns the daemon and a function that runs the tool there."""
     work = case.path("work")
     os.makedirs(os.path.join(work, ".offload"))
     m = case.mount(SEAL_NEVER, store=store, mnt=os.path.join(work, ".offload"))
@@ -292,7 +292,7 @@ def doctor_and_down_tell_of_it(case, way):
     m, offload = in_workspace(case)
     m.make("cache/kept", KEPT)
     take(case.store)
-    time.sleep(1.2)  # status.json is as old as that
+    time.sleep(1.2)  # status.json may be that old
     done = offload("doctor")
     assert done.returncode == 1 and why.encode() in done.stdout, done
     ends_by_down(m, offload, why)
@@ -300,7 +300,7 @@ def doctor_and_down_tell_of_it(case, way):
 
 @test(root=True)
 def down_tells_of_a_last_checkpoint_that_failed(case):
-    """The disk turns read-only while nobody writes; doctor and the next daemon know of it."""
+    """The disk turns read-only while nobody writes. doctor and the next daemon report it."""
     disk = Disk(case, 48)
     m, offload = in_workspace(case, os.path.join(disk.path, "store"))
     kept = m.make("cache/kept", KEPT)

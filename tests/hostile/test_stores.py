@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A store that somebody else made or can write to is the attacker."""
+"""The attacker has made the store, or can write to it."""
 import json
 import os
 import struct
@@ -16,7 +16,7 @@ STEP = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encod
 
 
 def store(c, *settings):
-    """A store with content and settings, and the file that its command would make."""
+    """Makes a store with content and settings. Returns it and the file its command would make."""
     path, mark = os.path.join(c.home, "store"), os.path.join(c.home, "ran")
     c.offload("put", "--store", path, "-c", "web", "-n", "x", input=b"text\n")
     for name, text in settings:
@@ -25,7 +25,7 @@ def store(c, *settings):
 
 
 def uses(c, path):
-    """Everything that opens a store, as results of run()."""
+    """Yields the results of run() for everything that opens a store."""
     for words, given in (
         (["put", "--store", path, "-c", "web"], b"more\n"),
         (["show", "--store", path, "cache/web/x"], b""),
@@ -73,7 +73,7 @@ def a_store_that_others_may_write_to_is_not_used(case):
 
 PARTS = {
     "journal": 0o777, "packs": 0o770, "index.db": 0o666, "search.db": 0o666, "lock": 0o620,
-    "config.ini": 0o666,
+    "config.ini": 0o666, "remote": 0o775,
 }
 
 
@@ -82,8 +82,9 @@ def a_store_whose_parts_others_may_write_to_is_not_used(case, name):
     with chat(case, False) as c:
         path, mark = store(c, ("config.ini", "redact = on\n"))
         c.offload("search", "--store", path, "text")
+        os.mkdir(os.path.join(path, "remote"))
         os.chmod(os.path.join(path, name), PARTS[name])
-        c.offload("show", "--store", path, "cache/web/x")  # nobody else gets to it
+        c.offload("show", "--store", path, "cache/web/x")  # the directory is closed to others
         os.chmod(path, 0o755)
         refused(c, path, mark, "others may write", "chmod go-rwx", name)
 
@@ -139,7 +140,7 @@ def a_command_of_the_user_is_run(case):
 
 @test
 def settings_in_a_folder_that_others_may_write_to_are_not_used(case):
-    """They could link to a file of the user's own whose content came from outside."""
+    """Such a folder could contain a link to a file of the user's with content from outside."""
     with chat(case, False) as c:
         path, mark = store(c)
         own, came = os.path.join(c.home, ".config/offloadfs"), os.path.join(c.home, "download")
@@ -180,11 +181,11 @@ def a_workspace_is_not_what_another_user_made_above(case, name):
             same(found.rpartition("-")[0], workspace)
 
 
-# --- Made by hand ---------------------------------------------------------------------------------
+# --- Crafted stores -------------------------------------------------------------------------------
 
 
 def reads(c, path):
-    """What one would do to a store that came as an archive; each ends."""
+    """Yields the results of what one would do to a store from an archive. All of it must end."""
     for words, given in (
         (["doctor", path], b""),
         (["verify", path], b""),
@@ -202,7 +203,7 @@ NAMES = ["lock", "reserve", "config.ini", "context.ini", "index.db", "index.db-w
 
 
 def replaced(path, name):
-    """The path of one of its files, which is no longer there; "@" is the first in its folder."""
+    """Removes a file of a store and returns its path. "@" stands for the first file in a folder."""
     if name.endswith("@"):
         folder = os.path.join(path, name[:-2])
         name = os.path.join(name[:-2], os.listdir(folder)[0])
@@ -255,7 +256,7 @@ def a_pipe_in_a_store_holds_nobody_up(case, name):
 
 @test(variants={name: name for name in ("index.db", "search.db")})
 def a_journal_of_sqlite_cannot_name_a_file_to_remove(case, name):
-    """SQLite would remove the file that a journal names as telling of several databases."""
+    """SQLite would remove the super-journal that a journal names."""
     with chat(case, False) as c:
         path, _ = store(c)
         victim = os.path.join(c.home, "victim")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Other users of a mount that is shared with allow_other are the attackers."""
+"""The attackers are other users of a mount that is shared with allow_other."""
 import errno
 import fcntl
 import hashlib
@@ -31,7 +31,7 @@ OTHER = log_text(len(SECRET), 3)[: len(SECRET)].ljust(len(SECRET), b".")
 
 
 class Shared:
-    """A mount of root's for everybody, with directories that are open to all."""
+    """A mount of root's for everybody, with directories in which all users may work."""
 
     def __init__(self, case, *options):
         case.open_to_others()
@@ -48,7 +48,7 @@ class Shared:
 
 
 def make(uid, path, data, mode=0o600):
-    """A file of a user's; returns its ref."""
+    """Makes a file of a user's. Returns its ref."""
 
     def work():
         os.umask(0o022)
@@ -65,7 +65,7 @@ def tell(uid, work):
 
 
 def offload(uid, m, *words, check=True, **options):
-    """The tool, run by that user on this mount."""
+    """Runs the tool as a user on this mount."""
     home = m.case.path(f"home{uid}")
     os.makedirs(home, exist_ok=True)
     os.chown(home, uid, uid)
@@ -88,12 +88,12 @@ def offload(uid, m, *words, check=True, **options):
 
 
 def put(uid, m, *words, data=SECRET):
-    """The path in the mount of what a user has put."""
+    """Puts data as a user. Returns its path in the mount."""
     return m(json.loads(offload(uid, m, "put", "--json", *words, input=data).stdout)["path"])
 
 
 def refuses(user, m, saying, *words, data=SECRET):
-    """The tool answers nothing (put: its input) and says why; a hook exits with 0 all the same."""
+    """The tool explains why and gives no answer (put: repeats its input). A hook exits with 0."""
     done = offload(user, m, *words, input=data, check=False)
     said = done.stderr.decode()
     assert saying in said and "\n" not in said.strip(), said
@@ -113,7 +113,7 @@ def bash_event(case, text):
     }
 
 
-# --- What contents have in common -----------------------------------------------------------------
+# --- Equal content --------------------------------------------------------------------------------
 
 
 @test(root=True)
@@ -170,7 +170,7 @@ def holes_take_no_blocks(case):
 
 @test(root=True)
 def jobs_of_the_store_are_not_for_others(case):
-    """Not even where the root of the tree was opened to them."""
+    """Not even if the root of the tree is open to them."""
     with Shared(case) as m:
         os.chmod(m.mnt, 0o777)
 
@@ -186,7 +186,7 @@ def jobs_of_the_store_are_not_for_others(case):
         assert json.loads(xattr(m.mnt, "verify"))["state"] == "none"
 
 
-# --- Files that a user may not read ---------------------------------------------------------------
+# --- Unreadable files -----------------------------------------------------------------------------
 
 
 @test(root=True)
@@ -297,7 +297,7 @@ def a_ref_is_nothing_to_whoever_could_not_find_the_file(case):
         os.chmod(closed, 0o700)
         assert tell(BOB, finds) == ["ENOENT"] * 4
 
-        # Nor does a second name tell of the first.
+        # A second name does not reveal the first.
         os.rename(os.path.join(closed, "deep/file"), near)
         os.link(near, os.path.join(closed, "deep/file"))
 
@@ -309,7 +309,7 @@ def a_ref_is_nothing_to_whoever_could_not_find_the_file(case):
         got = tell(ALICE, told_of_place)
         assert b"deep" in got, got
         assert b"deep" not in tell(BOB, told_of_place)
-        # What is his own he finds wherever it is.
+        # Bob finds his own file wherever it is.
         os.chown(os.path.join(closed, "deep/file"), BOB, BOB)
         assert tell(BOB, finds) == ["OK", "OK", "OK", "EINVAL"]
 
@@ -323,7 +323,7 @@ def two_users_put_into_one_category(case):
         os.umask(0o077)
         hers = put(ALICE, m, "-c", "shell")
         his = put(BOB, m, "-c", "shell")
-        st = os.stat(m("cache/shell"))  # its owner may remove all that is in it
+        st = os.stat(m("cache/shell"))  # its owner could remove everything in it
         assert (st.st_mode, st.st_uid, st.st_gid) == (stat.S_IFDIR | 0o1777, 0, 0), st
         for path, user, other in ((hers, ALICE, BOB), (his, BOB, ALICE)):
             st = os.stat(path)
@@ -350,7 +350,7 @@ def names_that_others_see_do_not_tell_the_hash(case):
         for path in (hers, his):
             assert sha[:8] not in os.path.basename(path), path
         assert hers.rsplit("_", 1)[1] != his.rsplit("_", 1)[1]
-        # In a task of hers nobody sees them.
+        # In a task of hers nobody else sees them.
         alone = put(ALICE, m, "-t", "hers", "-c", "web")
         assert sha[:16] in os.path.basename(alone), alone
 
@@ -361,7 +361,7 @@ def a_task_is_its_owners(case):
         put(ALICE, m, "-t", "build", "-c", "web")
         assert stat.S_IMODE(os.stat(m("tasks/build")).st_mode) == 0o700
         refuses(BOB, m, "tasks/build", "put", "-t", "build")
-        # Even where she opens it: only a task of the store's owner can be everybody's.
+        # Even if she opens it: only a task of the store's owner can be open to all.
         os.chmod(m("tasks/build"), 0o1777)
         refuses(BOB, m, "tasks/build", "put", "-t", "build")
         put(0, m, "-t", "all", "-c", "web")
@@ -405,7 +405,7 @@ def a_file_that_another_user_can_change_is_not_the_answer(case):
 @test(root=True)
 def nothing_is_put_into_a_folder_of_another_user(case):
     event = bash_event(case, "line\n" * 5000)
-    del event["session_id"]  # whose task it would be
+    del event["session_id"]  # or else it would go into the session's task
     event = json.dumps(event).encode()
     step = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encode()
     with Shared(case) as m:
@@ -482,7 +482,7 @@ def nobody_can_hold_up_the_tools_of_others(case):
 
 @test(root=True)
 def every_user_has_a_key_of_his_own(case):
-    """With that of another he could make pointers that the other's tools take for theirs."""
+    """With another user's key he could forge pointers that the other's tools accept."""
     with Shared(case) as m:
         keys = [tell(u, lambda: os.getxattr(m.mnt, "user.offload.key")) for u in (ALICE, BOB, 0)]
         assert len(set(keys)) == 3 and {len(k) for k in keys} == {64}, keys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Command lines are completed in real shells, whatever names the store has."""
+"""Command lines are completed in real shells, whatever the names in the store."""
 import os
 import pathlib
 import pty
@@ -53,7 +53,7 @@ def in_fish(case, line):
 
 
 def in_zsh(case, line):
-    """The line as it is after the Tab key, in a terminal of its own."""
+    """Returns the line after the Tab key, typed in a pseudo-terminal."""
     if not shutil.which("zsh"):
         raise Skip("zsh is not installed")
     pid, fd = pty.fork()
@@ -71,7 +71,7 @@ def in_zsh(case, line):
                 said += os.read(fd, 65536)
 
     try:
-        # What is shown is the line alone, between marks that are not typed like this.
+        # Prints only the line, between marks that do not occur in what is typed.
         os.write(fd, b"PS1=; unsetopt zle_bracketed_paste; "
                  b"fpath=(%s $fpath); autoload -U compinit; compinit -u -D; "
                  b"show() { print -r -- \"<\"\"$BUFFER\"\">\" }; zle -N show; bindkey '^X' show; "
@@ -88,7 +88,7 @@ def in_zsh(case, line):
 
 
 def store(case):
-    """Has two tasks; the refs of their files."""
+    """Makes a store with two tasks. Returns the refs of their files."""
     said = b""
     for task, title in (("fix-login", "log of tests"), (HOSTILE.replace("/", ""), "x")):
         said += run(OFFLOAD, "put", "-t", task, "--title", title, env=environment(case), cwd=case.dir,

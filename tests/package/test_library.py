@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program is built with the installed library, and what the library offers is what is written."""
+"""Programs can be built with the installed library, which exports exactly what is documented."""
 import json
 import os
 import pathlib
@@ -33,7 +33,7 @@ def built():
 
 
 def installed(case):
-    """Installs into a directory of its own; the environment in which pkg-config finds that."""
+    """Installs into a test directory. Returns that of the libraries, and an environment."""
     built()
     root = case.path("root")
     run(program("meson"), "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The manual pages tell of all there is, and are well-formed."""
+"""The manual pages are complete and well-formed."""
 import json
 import pathlib
 import re

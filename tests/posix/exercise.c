@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does random operations on one file, in every way that a program has to read and change it, and
- * compares it with an image of it in memory. docs/POSIX.md tells how it is used.
+ * Does random operations on one file, in every way that a program can read or change it, and
+ * compares it with an image in memory. docs/POSIX.md explains its use.
  */
 #include <err.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "exercise.h"
 
-#define BLOCK (UINT64_C(256) << 10) /* what the daemon seals at a time */
+#define BLOCK (UINT64_C(256) << 10) /* the unit in which the daemon seals */
 
 static const char usage[] =
 	"usage: exercise [--ops N] [--seed N] [--size BYTES] [--length BYTES] [--last N]\n"
@@ -86,7 +86,7 @@ static void choose_range(struct exercise *x, struct step *s, enum where where)
 {
 	uint64_t end = where == IN_FILE ? x->size : x->max;
 
-	/* Seldom far behind the end: the file would be mostly holes. */
+	/* Rarely far beyond the end, or else the file would be mostly holes. */
 	s->off = choose_offset(x, choose(x, 4) ? MIN(x->size + x->length, end) : end);
 	s->len = choose_length(x, end - s->off);
 }
@@ -128,7 +128,7 @@ static void run_one(struct exercise *x)
 	check_size(x);
 }
 
-/* Takes the image from `path`, if there is one. */
+/* Loads the image from `path`. Returns false if there is none. */
 static bool load_image(struct exercise *x, const char *path)
 {
 	FILE *f = fopen(path, "r");

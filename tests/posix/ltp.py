@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs what the Linux Test Project has for files in a mount; docs/POSIX.md says how to build it.
+"""Runs the file tests of the Linux Test Project in a mount. docs/POSIX.md explains how to build it.
 
-LTP's own runner is a program of its own. The lists it reads (runtest/) have a name and a command
-in each line, and the exit status of a command is all that it looks at.
+LTP's own runner is a separate program. The lists that it reads (runtest/) have a name and a command
+on each line, and all that counts is the exit status of the command.
 """
 import json
 import os
@@ -16,7 +16,7 @@ import suites
 from harness import OFFLOAD, run
 
 LISTS = ("fs", "fs_bind", "fs_perms_simple", "syscalls")
-# Of the list `syscalls`, the calls that work on files; a name is one of these and a number.
+# The calls in the list `syscalls` that work on files. A test's name is a call and a number.
 CALLS = """
 access chdir chmod chown chroot close_range copy_file_range creat dup execl execle execlp
 execv execve execveat execvp faccessat fallocate fanotify fchdir fchmod fchmodat fchown fchownat
@@ -30,13 +30,13 @@ readahead readdir readlink readlinkat readv realpath remap_file_pages removexatt
 rmdir sendfile setxattr splice stat statfs statvfs statx symlink symlinkat sync sync_file_range
 syncfs tee truncate umask unlink unlinkat ustat utime utimensat utimes vmsplice write writev
 """.split()
-# What the description of a test in LTP says when it makes a filesystem of its own.
+# Marks tests whose metadata says that they make a filesystem of their own.
 OTHER_FILESYSTEM = ("needs_device", "needs_rofs", "needs_overlay", "needs_devfs", "needs_hugetlbfs")
 NOT_APPLICABLE = 32  # TCONF
 
 
 def suite_in(directory):
-    """Where LTP was installed; raises ValueError where it was not."""
+    """Returns the directory in which LTP is installed. Raises ValueError if it is not there."""
     suite = pathlib.Path(directory).resolve()
     needed = [suite / "testcases" / "bin", suite / "metadata" / "ltp.json"]
     if not all(path.exists() for path in needed + [suite / "runtest" / n for n in LISTS]):
@@ -45,7 +45,7 @@ def suite_in(directory):
 
 
 def _tests(suite, chosen):
-    """(name, command) of each test that works on files; of those chosen by name or list, if any."""
+    """Yields (name, command) of the tests that work on files, or those chosen by name or list."""
     for list_name in LISTS:
         for line in (suite / "runtest" / list_name).read_text().splitlines():
             name, command = (re.split(r"\s+", line.strip(), maxsplit=1) + [""])[:2]
@@ -58,13 +58,13 @@ def _tests(suite, chosen):
 
 
 def _other_filesystem(known, command):
-    """Whether the program of a test makes a filesystem to work in."""
+    """Returns True if the program of a test makes its own filesystem."""
     program = re.sub(r"_(16|64)$", "", os.path.basename(command.split()[0]).removesuffix(".sh"))
     return any(known.get(program, {}).get(key) for key in OTHER_FILESYSTEM)
 
 
 def _run(command, suite, folder, limit):
-    """Runs one command, and ends all that it has started; returns its exit status and output."""
+    """Runs one command and ends everything it has started. Returns its exit status and output."""
     binaries = suite / "testcases" / "bin"
     test = subprocess.Popen(
         ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", command],
@@ -96,8 +96,8 @@ def _reason(said, kinds):
 
 def ltp(case, suite, chosen, limit, report):
     """
-    Runs LTP's tests of files in a directory of the mount, as root; report(outcome, name, text) gets
-    what became of each. The store must be without a fault afterwards.
+    Runs LTP's file tests in a directory of the mount, as root, and calls report(outcome, name,
+    text) for each. The store must verify afterwards.
     """
     case.open_to_others()
     known = json.loads((suite / "metadata" / "ltp.json").read_text())["tests"]

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a program can do to a file: each operation changes the file and the image, or compares them.
- */
+/* What a program can do to a file. Operations change both file and image, or compare them. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +27,7 @@ void compare(const struct exercise *x, const char *how, const unsigned char *got
 	     how, off + i, got[i], want[i], x->changed_by[off + i], n - i);
 }
 
-/* New content for `buf`: one byte over and over, text, or noise. */
+/* Fills `buf` with new content: a repeated byte, text, or noise. */
 static void fill(struct exercise *x, uint64_t len)
 {
 	uint64_t kind = choose(x, 4), word = choose(x, UINT64_MAX), i;
@@ -45,13 +43,13 @@ static void fill(struct exercise *x, uint64_t len)
 	}
 }
 
-/* How much of the range lies before the end of the file. */
+/* Returns how many bytes of the range lie before the end of the file. */
 static uint64_t in_file(const struct exercise *x, const struct step *s)
 {
 	return s->off < x->size ? MIN(s->len, x->size - s->off) : 0;
 }
 
-/* The file has `data` at `off` now; NULL: zeros. It grows where it must. */
+/* Puts `data` (NULL: zeros) at `off` into the image, which grows if necessary. */
 static void image_put(struct exercise *x, uint64_t off, const void *data, uint64_t len)
 {
 	uint64_t i;
@@ -156,7 +154,7 @@ static int run_truncate(struct exercise *x, struct step *s)
 	return 0;
 }
 
-/* Reads or writes by a mapping; behind the end of the file the last page must hold zeros. */
+/* Reads or writes through a mapping. In the last page, zeros must follow the end of the file. */
 static int run_map(struct exercise *x, struct step *s)
 {
 	uint64_t skip = s->off % PAGE, len = (skip + s->len + PAGE - 1) / PAGE * PAGE;
@@ -185,7 +183,7 @@ static int run_sync(struct exercise *x, struct step *s)
 	return (s->how ? fsync(x->fd) : fdatasync(x->fd)) < 0 ? -errno : 0;
 }
 
-/* Empties the page cache of the file, so that it is read back from where it is kept. */
+/* Drops the file from the page cache, so that it is read from the daemon again. */
 static int run_forget(struct exercise *x, struct step *s)
 {
 	(void)s;
@@ -215,7 +213,7 @@ static int run_reopen(struct exercise *x, struct step *s)
 	return 0;
 }
 
-/* Makes room, a hole or zeros. A hole never changes the size, the others do as they are told. */
+/* Allocates, punches or zeroes. A hole never changes the size; the others may. */
 static int run_allocate(struct exercise *x, struct step *s)
 {
 	int mode = s->op->flags;
@@ -237,7 +235,7 @@ static int run_copy(struct exercise *x, struct step *s)
 	ssize_t n;
 
 	s->to = choose_offset(x, x->max - s->len);
-	/* The kernel refuses ranges that overlap. */
+	/* The kernel refuses overlapping ranges. */
 	if (s->to < s->off + s->len && s->off < s->to + s->len)
 		return 0;
 	for (to = (off_t)s->to; from < end;) {
@@ -251,7 +249,7 @@ static int run_copy(struct exercise *x, struct step *s)
 	return 0;
 }
 
-/* Where data begins and where a hole does, from `off` on; nothing is told like the end. */
+/* Finds the next data and the next hole from `off` on. Either is -1 if there is none. */
 static int seek_both(struct exercise *x, off_t off, off_t *ret_data, off_t *ret_hole)
 {
 	*ret_data = lseek(x->fd, off, SEEK_DATA);
@@ -264,9 +262,8 @@ static int seek_both(struct exercise *x, off_t off, off_t *ret_data, off_t *ret_
 }
 
 /*
- * What is told to be a hole must be zeros; there may be fewer holes than zeros. Which of them are
- * holes may change between two questions, as content is moved and compressed meanwhile: then both
- * are asked again.
+ * Reported holes must be zeros, but zeros need not be holes. Sealing may change what is a hole
+ * between two calls, so both are repeated until they agree.
  */
 static int run_seek(struct exercise *x, struct step *s)
 {
@@ -283,7 +280,7 @@ static int run_seek(struct exercise *x, struct step *s)
 		return r;
 	if (off >= size && data < 0 && hole < 0)
 		return 0;
-	/* There is a hole at `off`, or data, and not both. */
+	/* Either a hole or data must begin at `off`. */
 	if (data < 0)
 		data = size;
 	if (off >= size || hole < off || hole > size || data < off || data > size ||

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests with other people's programs share: programs, sources, users, comparison."""
+"""Shared by the tests with other people's programs: programs, sources, users, comparison."""
 import errno
 import os
 import pathlib
@@ -12,15 +12,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 from files import same_tree, snapshot  # noqa: E402
 from harness import SOURCE_ROOT, Skip, in_processes, run, same  # noqa: E402
 
-# Users that no machine has: nothing but their numbers is needed.
+# Users that exist on no machine. Only their numbers matter.
 ALICE, BOB, TEAM = 61001, 61002, 61010
 
-# What of the sources makes a tree worth working on: a few hundred files in some twenty folders.
+# Enough of the sources to work on: a few hundred files in about twenty directories.
 SOURCES = ("src", "include", "tests/fs", "tests/unit", "docs")
 
 
 def program(*names):
-    """The first of these programs that is installed."""
+    """Returns the path of the first of these programs that is installed."""
     for name in names:
         found = shutil.which(name)
         if found:
@@ -29,13 +29,13 @@ def program(*names):
 
 
 def sh(command, cwd, **environment):
-    """Runs a line of shell in a directory; returns its standard output."""
+    """Runs a shell command in a directory. Returns its standard output."""
     env = {**os.environ, "LC_ALL": "C", **environment}
     return run("sh", "-ec", command, cwd=cwd, env=env).stdout
 
 
 def start_python(code, *arguments):
-    """Starts Python code as a process of its own, its standard output a pipe."""
+    """Starts Python code in a process whose standard output is a pipe."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
@@ -45,7 +45,7 @@ def start_python(code, *arguments):
 
 
 def source_tree(path):
-    """Copies sources to `path`, which must not exist; they are older than whatever is made now."""
+    """Copies the sources to `path`, which must not exist. They are older than any new file."""
     for name in SOURCES:
         shutil.copytree(
             SOURCE_ROOT / name,
@@ -56,14 +56,15 @@ def source_tree(path):
 
 
 def same_directories(one, other, but=()):
-    """Two directories hold the same: names, kinds, contents, modes, owners, times, hard links."""
+    """Two directories have the same names, kinds, contents, modes, owners, times and hard links."""
 
     def described(root):
         found = snapshot(root, identity=True)
         numbers = {}
         for name, (kind, content, *rest) in sorted(found.items()):
             *kept, ino, _ = rest
-            # The number of a file, as the first of its names: another filesystem, other numbers.
+            # Inode numbers differ between filesystems: the first of a file's names stands for its
+            # number.
             found[name] = (kind, content, *kept, numbers.setdefault(ino, name))
         return {n: d for n, d in found.items() if n not in but}
 
@@ -72,16 +73,15 @@ def same_directories(one, other, but=()):
 
 class Twins:
     """
-    Two directories that are worked on alike, an ordinary one and one in the mount. What a line of
-    shell prints must be the same in both, and the directories themselves whenever compare() is
-    called.
+    An ordinary directory and one in the mount, treated alike. A shell command must print the same
+    in both, and compare() requires that the directories are equal.
     """
 
     def __init__(self, plain, mounted):
         self.plain, self.mounted = plain, mounted
 
     def do(self, command):
-        """Runs it in both; returns what it printed."""
+        """Runs a command in both directories. Returns its output."""
         outputs = [self._run(command, d) for d in (self.plain, self.mounted)]
         same(outputs[1], outputs[0], f"output of {command!r}")
         return outputs[0]
@@ -104,7 +104,7 @@ class Twins:
 
 
 def as_user(uid, work, gid=None, groups=()):
-    """Runs work() as another user, in a child of root's; it must return without an exception."""
+    """Runs work() in a child of root's as another user. It must return without an exception."""
 
     def demoted(_):
         os.setgroups(list(groups))
@@ -116,7 +116,7 @@ def as_user(uid, work, gid=None, groups=()):
 
 
 def told(uid, work, gid=None, groups=()):
-    """What work() returns as another user, as text."""
+    """Returns the result of work() as another user, as text."""
     into, out = os.pipe()
 
     def tell():
@@ -129,7 +129,7 @@ def told(uid, work, gid=None, groups=()):
 
 
 def outcome(function, *arguments):
-    """OK, or the error's name."""
+    """Returns "OK" or the name of the error."""
     try:
         function(*arguments)
         return "OK"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What tools/posix and the tests of this folder run in a mount: suites of others, and exercise.c.
+"""What tools/posix and the tests of this folder run in a mount: other people's suites, and
+exercise.c.
 
-Each function takes a Case of tests/fs/harness.py, mounts a fresh store and raises AssertionError
-where the filesystem does not behave as it should.
+Each function takes a Case of tests/fs/harness.py, mounts a fresh store, and raises AssertionError
+if the filesystem misbehaves.
 
-Environment: OFFLOADFS_EXERCISE (the program of exercise.c), and that of the harness.
+Environment: OFFLOADFS_EXERCISE (the program built from exercise.c), and that of the harness.
 """
 import concurrent.futures
 import contextlib
@@ -25,10 +26,10 @@ EXERCISE = os.path.abspath(
     os.environ.get("OFFLOADFS_EXERCISE") or SOURCE_ROOT / "build" / "exercise"
 )
 
-# Content is sealed, repacked and read back at every moment at which that can happen.
+# Content is sealed, repacked and read back as often as possible.
 BUSY = ("seal_delay=0", "journal_max=4", "scrub=1")
 
-# Stressors of stress-ng that work on files, and what keeps them to a size that a test may have.
+# The file stressors of stress-ng, with options that keep them small enough for a test.
 STRESSORS = {
     "access": [],
     "aio": [],
@@ -84,21 +85,21 @@ STRESSORS = {
     "verity": [],
     "xattr": [],
 }
-# What the daemon may keep of the memory that a stressor made it use: free(3) gives back only what
-# does not lie at the end of a thread's arena.
+# How much memory the daemon may keep after a stressor: free(3) returns only what lies at the end of
+# a thread's arena.
 MEMORY_MAX = 128 << 20
 
 
-# --- What is left out ---------------------------------------------------------------------------
+# --- Exclusions ---------------------------------------------------------------------------------
 
 
 def exclusions(suite):
-    """The file that names the tests of a suite that are left out: NAME # REASON in each line."""
+    """Returns the file of a suite's excluded tests, with NAME # REASON on each line."""
     return pathlib.Path(__file__).with_name(suite + ".exclude")
 
 
 def excluded(suite):
-    """The same, name to reason."""
+    """Returns the excluded tests as {name: reason}."""
     lines = [line.partition("#") for line in exclusions(suite).read_text().splitlines()]
     return {name.strip(): reason.strip() for name, _, reason in lines if name.strip()}
 
@@ -107,7 +108,7 @@ def excluded(suite):
 
 
 def read_tap(text):
-    """The number of tests that passed, and a line for each that did not."""
+    """Returns the number of tests that passed, and a line for each one that failed."""
     passed, failed, plan = 0, [], None
     for line in text.splitlines():
         if re.match(r"1\.\.\d+$", line):
@@ -122,7 +123,7 @@ def read_tap(text):
 
 
 def pjdfstest_in(directory):
-    """The suite in a directory; raises ValueError unless one was built there."""
+    """Returns the suite in a directory. Raises ValueError unless it has been built."""
     suite = pathlib.Path(directory).resolve()
     if not os.access(suite / "pjdfstest", os.X_OK) or not (suite / "tests").is_dir():
         raise ValueError(f"'{directory}' holds no pjdfstest that is built: run make in its sources")
@@ -131,8 +132,8 @@ def pjdfstest_in(directory):
 
 def pjdfstest(case, suite, where, report):
     """
-    Runs the suite in a directory of the mount, as root; report(outcome, name, text, count) gets
-    what each file has given: how many passed, and each that failed.
+    Runs the suite in a directory of the mount, as root. Calls report(outcome, name, text, count)
+    with the number of tests that passed in each file, and for each one that failed.
     """
     case.open_to_others()
     with case.mount("allow_other") as m:
@@ -146,7 +147,7 @@ def pjdfstest(case, suite, where, report):
             done = run("sh", path, check=False, cwd=folder)
             return name, *read_tap(done.stdout.decode(errors="replace"))
 
-        # The suite mostly sleeps, to see a time change.
+        # The suite mostly sleeps while it waits for times to change.
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             for name, passed, failed in pool.map(one, sorted((suite / "tests").rglob("*.t"))):
                 report("passed", name, str(passed), passed)
@@ -157,12 +158,12 @@ def pjdfstest(case, suite, where, report):
 # --- exercise.c -----------------------------------------------------------------------------------
 
 
-# So many operations are done between an unmount or a kill of the daemon and the next.
+# How many operations are done between two restarts of the daemon.
 ROUND = 50000
 
 
 def _exercise_round(m, case, ops, seed, files, arguments):
-    """Each file has a program of its own and an image, with which it goes on in the next round."""
+    """Each file has a process and an image of its own. Both go on in the next round."""
     running = [
         subprocess.Popen(
             [EXERCISE, "--ops", str(ops), "--seed", str(seed * files + number)]
@@ -181,10 +182,10 @@ def exercise(
     case, ops, seed, options=BUSY, rounds=2, arguments=(), files=1, progress=lambda done: True
 ):
     """
-    Exercises files with `ops` operations in all, each by a process of its own, in `rounds` rounds,
-    between which the daemon is unmounted and killed in turn; progress(done) hears of each, and
-    tells whether to go on. `arguments` are more for the program. Returns how many operations were
-    done. The store must be without a fault afterwards.
+    Exercises files with `ops` operations in total, a process for each, in `rounds` rounds. After
+    each round the daemon is unmounted or killed, in turn, and progress(done) decides whether to go
+    on. `arguments` are passed to the program. Returns the number of operations. The store must
+    verify afterwards.
     """
     each = max(ops // rounds // files, 1)
     with case.mount(*options) as m:
@@ -195,7 +196,7 @@ def exercise(
             done = each * files * (number + 1)
             if not progress(done):
                 break
-        # Whatever the daemon remembered is gone; each file is what its image is, once more.
+        # The daemon has been restarted: each file must still equal its image.
         _exercise_round(m, case, 1, seed, files, arguments)
         found = run(OFFLOAD, "verify", m.mnt, check=False)
         assert found.returncode == 0, (found.stdout + found.stderr).decode(errors="replace")
@@ -211,19 +212,19 @@ def _resident(pid):
 
 
 def _forget_caches():
-    """The kernel gives back what it remembers of the files; root's privilege."""
+    """Makes the kernel drop its cached inodes and dentries, if root."""
     with contextlib.suppress(OSError):
         pathlib.Path("/proc/sys/vm/drop_caches").write_text("2")
 
 
 def _references(m):
-    """How many references to inodes the kernel holds, as the daemon counts them."""
+    """Returns the number of inode references that the kernel holds, as counted by the daemon."""
     with open(m(".offload/status.json")) as f:
         return json.load(f)["memory"]["references"]
 
 
 def _check_store(m, held):
-    """What the stressor made must be gone, and the store without a fault."""
+    """Nothing of the stressor is left, and the store verifies."""
     left = [os.path.join(f, n) for f, d, names in os.walk(m("cache")) for n in d + names]
     assert left == [m("cache/stress")], f"left behind: {left[:10]}"
     deadline = time.monotonic() + 20 * SLOW
@@ -234,7 +235,7 @@ def _check_store(m, held):
     assert now <= held or not os.access("/proc/sys/vm/drop_caches", os.W_OK), (
         f"{now} references are held, {held} were before"
     )
-    # Some of those were to directories, which the kernel may have let go of before the last file.
+    # Some references were to directories, which the kernel may have dropped before their last file.
     while (found := json.loads(run(OFFLOAD, "verify", "--json", m.mnt).stdout))["files"]:
         assert time.monotonic() < deadline, f"{found['files']} files are kept that have no name"
         time.sleep(0.3)
@@ -243,7 +244,7 @@ def _check_store(m, held):
 
 
 def _settled(pid, most):
-    """The memory of the daemon once it has nothing to do, or a minute later."""
+    """Returns the daemon's memory when it is down to `most`, or a minute later."""
     deadline = time.monotonic() + 60 * SLOW
     while _resident(pid) > most and time.monotonic() < deadline:
         time.sleep(1)
@@ -252,8 +253,8 @@ def _settled(pid, most):
 
 def stress(case, name, seconds, memory=True):
     """
-    Runs one stressor with two workers that check what they do. With `memory` the daemon must give
-    back what it used meanwhile.
+    Runs a stressor with two workers that check their own work. With `memory`, the daemon must then
+    release the memory that it took.
     """
     if not shutil.which("stress-ng"):
         raise Skip("there is no stress-ng: tools/bootstrap --test installs it")
@@ -276,7 +277,7 @@ def stress(case, name, seconds, memory=True):
             assert kept <= before + MEMORY_MAX, "the daemon keeps too much memory"
             return
         reason = re.sub(r"^.*\] ", "", lines[0]) if lines else f"exit status {done.returncode}"
-        # Its exit status for what this machine or the filesystem does not offer.
+        # The exit status for what this machine or filesystem does not offer.
         if done.returncode in (0, 3, 4):
             raise Skip(reason)
         raise AssertionError(said)

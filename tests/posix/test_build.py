@@ -76,7 +76,7 @@ class Project:
         return os.path.join(self.path, name)
 
     def build(self):
-        """Builds; returns how many steps that took."""
+        """Builds. Returns the number of steps."""
         said = run(self.ninja, "-C", self.path).stdout.decode()
         if "no work to do" in said:
             return 0
@@ -129,7 +129,7 @@ def programs_and_libraries_are_run_from_the_mount(case):
             assert project("main") in read(f"/proc/{running.pid}/maps").decode()
             with raises(errno.ETXTBSY):
                 open(project("main"), "r+b")
-            # A linker replaces the file; what runs goes on.
+            # A linker replaces the file, and a running program continues.
             os.unlink(project("main"))
             assert project.build() == 1
             m.wait_sealed(project("main"))

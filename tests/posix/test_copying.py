@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tar, rsync, cp and mv carry trees in, within and out of the mount, and nothing is lost."""
+"""tar, rsync, cp and mv copy trees into, within and out of the mount without losing anything."""
 import os
 import stat
 
@@ -13,7 +13,7 @@ HOLES = (64 * KIB, 5 * MIB, 300 * KIB)
 
 
 def furnished_tree(path):
-    """Sources, and one of everything that a copy could lose; all of it older than today."""
+    """Makes a tree of sources with everything that a copy could lose, older than today."""
 
     def at(*names):
         return os.path.join(path, *names)
@@ -59,7 +59,7 @@ def tar_carries_everything(case):
         same_directories(m("persistent/tree"), case.path("source"))
         sh('tar --format=posix -cf "$TO" -C tree .', m("persistent"), **paths)
         run("tar", "-xpf", case.path("out.tar"), "-C", case.path("back"))
-        # What tar compares: content, mode, times, owner, size, link targets.
+        # tar compares content, mode, times, owner, size and link targets.
         sh('tar -df in.tar -C tree && tar -df "$TO" -C tree', m("persistent"), **paths)
     same_directories(case.path("back"), case.path("source"))
 
@@ -87,7 +87,7 @@ def tar_carries_attributes(case):
 
 
 def rsync(*words):
-    """Returns what it changed, a line each. Times are compared to the nanosecond."""
+    """Runs rsync, which compares times to the nanosecond. Returns a line for each change."""
     done = run(program("rsync"), "-aH", "-@-1", "--itemize-changes", *words)
     return done.stdout.decode().splitlines()
 
@@ -174,7 +174,7 @@ def cp_carries_everything(case):
         same_directories(m("persistent/in"), source)
         same_directories(m("cache/within"), source)
         again = run("cp", "-auv", source + "/.", m("persistent/in")).stdout
-        assert b" -> " not in again, again  # it takes nothing to be newer
+        assert b" -> " not in again, again  # cp considers nothing newer
         run("cp", "-al", m("cache/within"), m("cache/linked"))
         assert os.path.samefile(m("cache/linked/odd/noise"), m("cache/within/odd/noise"))
         for how in ("auto", "never"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reading a directory and appending to a file while everybody else does so too."""
+"""Reading a directory and appending to a file while others do the same."""
 import contextlib
 import ctypes
 import multiprocessing
@@ -17,7 +17,7 @@ libc.readdir.restype = ctypes.c_void_p
 libc.readdir.argtypes = libc.closedir.argtypes = libc.telldir.argtypes = [ctypes.c_void_p]
 libc.telldir.restype = ctypes.c_long
 libc.seekdir.argtypes = [ctypes.c_void_p, ctypes.c_long]
-NAME_AT = 19  # in a struct dirent
+NAME_AT = 19  # offset of d_name in struct dirent
 
 
 class Stream:
@@ -46,7 +46,7 @@ class Stream:
 
 @contextlib.contextmanager
 def meanwhile(*works):
-    """Runs each work(number, stopped) in a process of its own until the block is left."""
+    """Runs each work(number, stopped) in a process until the block is left."""
     fork = multiprocessing.get_context("fork")
     stop = fork.Event()
     processes = [
@@ -81,7 +81,7 @@ def populated(m, name):
 
 
 def churn(folder):
-    """Adds, renames and removes entries of its own, few and many at a time."""
+    """Returns work that adds, renames and removes entries of its own, few or many at a time."""
 
     def work(number, stopped):
         rng = random.Random(number)
@@ -139,7 +139,7 @@ def what_stays_is_listed_once_while_other_entries_come_and_go(case, reader):
 
 @test(timeout=120)
 def what_is_replaced_is_always_listed_once(case):
-    """A name that another file takes by rename is there at every moment."""
+    """A name that is replaced by rename exists at every moment."""
     with case.mount("seal_delay=0") as m:
         folder, steady = populated(m, "cache/many")
         names = sorted(steady)[1::50]
@@ -194,7 +194,7 @@ def a_tree_is_removed_while_it_is_read(case):
 
 @test(timeout=120, variants={"uncached": False, "cached": True})
 def positions_stay_good_while_the_directory_changes(case, cached):
-    """telldir() and seekdir(), which user space NFS servers and file managers live by."""
+    """telldir() and seekdir(), which user-space NFS servers and file managers depend on."""
     with case.mount(SEAL_SOON) as m:
         folder, _ = populated(m, "cache/many")
         if cached:
@@ -213,7 +213,7 @@ def positions_stay_good_while_the_directory_changes(case, cached):
         kept = [n for n in order if n not in removed]
         for i, name in enumerate(order[::97]):
             if cached and i % 3 == 0:
-                os.listdir(folder)  # another reader, for whom the kernel lists it anew
+                os.listdir(folder)  # another reader, for whom the kernel lists the directory again
             stream.seek(after[name])
             rest = [n for n in stream.rest() if n not in removed and not n.startswith("added")]
             want = [n for n in order[order.index(name) + 1 :] if n not in removed]
@@ -226,7 +226,7 @@ def positions_stay_good_while_the_directory_changes(case, cached):
 
 @test(timeout=120, variants={"kept": 1, "removed": 0})
 def a_reader_goes_on_where_an_entry_was(case, there):
-    """In small steps, so that the entry before the next step goes while others list it all."""
+    """Reads in small steps. The entry before the next step is removed while others list all."""
     with case.mount(SEAL_SOON) as m:
         folder, steady = populated(m, "cache/many")
         with os.scandir(folder) as entries:
@@ -243,7 +243,7 @@ def a_reader_goes_on_where_an_entry_was(case, there):
 
 @test(timeout=120, variants={"sealed_at_once": "seal_delay=0", "drafts": "seal_delay=3600000"})
 def lines_of_many_writers_stay_whole(case, delay):
-    """Long and short lines, each by one write to a file opened for appending."""
+    """Each line, short or long, is one write to a file opened for appending."""
     writers, count = 4, 150
     sizes = (10, 300, 5000, 70000)
     with case.mount(delay) as m:

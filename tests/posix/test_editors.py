@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Editors save as they do elsewhere; a file is another one only where it was replaced."""
+"""Editors save as they do elsewhere, and a file's ref changes only if the file is replaced."""
 import os
 import pty
 import select
@@ -15,7 +15,7 @@ EDITED = TEXT.replace(b"second", b"changed")
 
 
 class Document:
-    """A file with a mode and, for root, an owner that a careless save would lose."""
+    """A file with a mode and, if root, an owner that a careless save would lose."""
 
     def __init__(self, m, state):
         self.path = m.make("persistent/notes/document.txt", TEXT)
@@ -33,7 +33,7 @@ class Document:
         return stat.S_IMODE(st.st_mode), st.st_uid, st.st_gid
 
     def check(self, m, replaced, backup=None):
-        """It was edited, in place or replaced, and nothing is left beside it but a backup."""
+        """The file was edited, in place or replaced, and has at most a backup beside it."""
         for _ in range(2):
             same(read(self.path), EDITED)
             assert self.identity() == self.before, f"{self.identity()}, was {self.before}"
@@ -90,7 +90,7 @@ def a_file_is_edited_through_its_ref(case):
 
 
 def vim(path, settings):
-    # Backups are skipped below /tmp unless told otherwise, and without a swap file less is tried.
+    # Vim makes no backups below /tmp by default. A swap file makes it use more operations.
     sh(
         f'"$VIM" -u NONE -N -es -c "set swapfile directory=. backupskip=" -c "{settings}" '
         f'-c "%s/second/changed/" -c "wq" "{path}"',
@@ -108,7 +108,7 @@ def nano_writes_in_place(case, options):
 
 
 def nano(path, *options):
-    """Types into nano: to line 2, its word replaced, saved, left."""
+    """Types into nano: goes to line 2, replaces a word, saves and quits."""
     keys = b"\x1b[B" + b"\x1b[3~" * len(b"second") + b"changed" + b"\x0f\r" + b"\x18"
     editor = program("nano")
     pid, terminal = pty.fork()
@@ -123,7 +123,7 @@ def nano(path, *options):
         while select.select([terminal], [], [], 30)[0]:
             shown += os.read(terminal, 4096)
     except OSError:
-        pass  # so a terminal ends that nobody uses any more
+        pass  # the end of a terminal that no process has open
     finally:
         os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, shown
@@ -139,7 +139,7 @@ def sed_replaces_the_file(case, state):
 
 @test(variants=STATES)
 def a_program_replaces_a_file_atomically(case, state):
-    """Written beside it, synced, renamed over it: what careful programs do."""
+    """Writes a new file beside the old one, syncs it and renames it, as careful programs do."""
     with case.mount(SEAL_SOON) as m:
         document = Document(m, state)
         folder = os.path.dirname(document.path)
@@ -154,7 +154,7 @@ def a_program_replaces_a_file_atomically(case, state):
             fd = os.open(folder, os.O_RDONLY)
             os.fsync(fd)
             os.close(fd)
-            same(held.read(), TEXT)  # whoever had opened the old one reads on in it
+            same(held.read(), TEXT)  # a reader of the old file is not disturbed
         document.check(m, replaced=True)
 
 

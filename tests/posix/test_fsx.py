@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One file, changed and read at random in every way there is, is always what it should be."""
+"""A file under random changes and reads of every kind always has the right content."""
 import os
 
 from suites import BUSY, EXERCISE, exercise
 
 from harness import Skip, main, test
 
-# What the file system must support; the rest is tried and left out where it does not.
+# What the filesystem must support. Other operations are skipped if it does not support them.
 REQUIRED = ("--require", "direct,copy,fallocate,punch,seek,zero")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A git repository lives in the mount: worked on, collected, cloned, through remounts and kills."""
+"""A git repository in the mount: commits, garbage collection, clones, remounts and kills."""
 import os
 
 from programs import program, source_tree
@@ -31,14 +31,14 @@ class Repository:
         return self("rev-parse", "HEAD")
 
     def check_clean(self):
-        """What git noted of each file (inode, times, size) still is so; all objects are sound."""
+        """What git recorded of each file (inode, times, size) holds, and objects are sound."""
         self("diff-files", "--quiet")
         same(self("status", "--porcelain"), b"")
         self("fsck", "--strict", "--full", "--no-dangling")
 
 
 def merged(repo):
-    """Commits, branches, merges; returns the head."""
+    """Commits, branches and merges. Returns the head."""
     repo.commit("first")
     repo("switch", "-q", "-c", "topic")
     for name in ("src/store/ops.c", "docs/TESTING.md"):

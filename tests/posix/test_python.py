@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs in Python, and the system calls below them, find the mount an ordinary directory."""
+"""Python programs, and the system calls they make, find the mount an ordinary directory."""
 import ctypes
 import errno
 import fcntl
@@ -43,7 +43,7 @@ def shutil_carries_trees(case):
         moved = shutil.move(copy, m("cache/moved"))  # within the mount: a rename
         m.remount()
         same_directories(moved, source)
-        out = shutil.move(moved, case.path("out"))  # across its border: a copy
+        out = shutil.move(moved, case.path("out"))  # out of the mount: a copy
         assert not os.path.exists(moved)
         same_directories(out, source)
         shutil.copy2(source / "src/offloadfs.c", m("cache/offloadfs.c"))
@@ -118,7 +118,7 @@ def archives_grow_in_place(case):
 
 @test
 def a_state_file_is_replaced_while_others_read_it(case):
-    """What every program with a configuration does; a reader sees the one or the other."""
+    """As programs save their settings: a reader sees either the old or the new content."""
     with case.mount("seal_delay=0") as m:
         os.makedirs(m("persistent/state"))
         path = m("persistent/state/state.json")
@@ -182,7 +182,7 @@ def mappings_of_several_processes_are_one(case):
 
 @test
 def writing_through_a_mapping_moves_mtime(case):
-    """Or make, rsync and backups would not see the change."""
+    """Otherwise make, rsync and backups would not notice the change."""
     with case.mount(SEAL_SOON) as m:
         path = m.make("cache/map/file", log_text(20000, 1))
         m.wait_sealed(path)
@@ -205,7 +205,7 @@ def direct_and_cached_access_see_the_same(case):
         path = m.make("cache/db/file", noise(16 * block, 1))
         m.wait_sealed(path)
         want = bytearray(noise(16 * block, 1))
-        buffer = mmap.mmap(-1, block)  # aligned, as O_DIRECT wants it
+        buffer = mmap.mmap(-1, block)  # page-aligned, as O_DIRECT requires
         direct = os.open(path, os.O_RDWR | os.O_DIRECT)
         with open(path, "r+b", buffering=0) as cached:
             for i in range(0, 16, 3):
@@ -335,7 +335,7 @@ def sendfile_and_splice(case):
             while os.copy_file_range(f.fileno(), copy.fileno(), MIB):
                 pass
         same(read(m("cache/web/copy")), data)
-        # Into the mount from a pipe.
+        # Splices from a pipe into the mount.
         into, out = os.pipe()
         os.write(out, b"spliced")
         with open(m("cache/web/spliced"), "wb") as copy:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What other suites leave out, and the departures that docs/POSIX.md lists."""
+"""What other suites do not cover, and the departures that docs/POSIX.md lists."""
 import ctypes
 import errno
 import fcntl
@@ -50,7 +50,7 @@ def change_group(path):
     os.chown(path, -1, NOBODY)
 
 
-# For each change, whether root's takes set-user-ID and set-group-ID away. Anybody else's does.
+# For each change: whether one by root clears set-user-ID and set-group-ID. One by others does.
 CHANGES = {
     overwrite: False,
     overwrite_directly: False,
@@ -116,7 +116,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def handle_of(path):
-    """What names a file without its path: struct file_handle."""
+    """Returns a struct file_handle, which names a file without its path."""
     handle = ctypes.create_string_buffer(struct.pack("=Ii", 128, 0), 8 + 128)
     if _libc.name_to_handle_at(-100, os.fsencode(path), handle, ctypes.byref(ctypes.c_int()), 0):
         raise OSError(ctypes.get_errno(), "name_to_handle_at", path)
@@ -140,7 +140,7 @@ def a_handle_names_its_file_for_ever(case):
     with case.mount() as m:
         handles = {n: handle_of(m.make(f"cache/a/b/{n}", n.encode())) for n in ("kept", "gone")}
         os.rename(m("cache/a/b"), m("persistent/b"))
-        m.remount()  # the kernel remembers nothing
+        m.remount()  # empties the kernel's caches
         os.unlink(m("persistent/b/gone"))
         assert read_by_handle(m, handles["kept"]) == b"kept"
         with raises(errno.ESTALE):
@@ -162,7 +162,7 @@ WRITE, WRITES = 1 << 14, 32
 
 
 def write_asynchronously(path, reader):
-    """Writes a file anew and anew, many pieces at once, while another process reads it."""
+    """Rewrites a file many times, many parts at once, while another process reads it."""
     content = mmap.mmap(-1, WRITE * WRITES)
     address = ctypes.addressof(ctypes.c_char.from_buffer(content))
     context, events = ctypes.c_uint64(), ctypes.create_string_buffer(32 * WRITES)
@@ -187,7 +187,7 @@ def write_asynchronously(path, reader):
 
 @test
 def asynchronous_direct_writes_show_in_reads(case):
-    """Whoever reads meanwhile may see old content, but must leave none behind in the page cache."""
+    """A concurrent reader may get old content, but none of it may stay in the page cache."""
     if os.uname().machine != "x86_64":
         raise Skip("the numbers of the system calls are those of x86-64")
     with case.mount() as m:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The everyday programs of a shell do and print in the mount what they do anywhere else."""
+"""The everyday shell programs do and print the same in the mount as anywhere else."""
 import os
 import subprocess
 
@@ -11,7 +11,7 @@ from harness import SEAL_SOON, eventually, in_processes, main, read, run, same, 
 
 
 def twins(case, m, name="cache/twin"):
-    """Two equal trees of sources."""
+    """Makes two equal source trees."""
     plain = case.path("plain")
     source_tree(plain)
     os.makedirs(os.path.dirname(m(name)), exist_ok=True)
@@ -117,7 +117,7 @@ def du_and_df_add_up(case):
         apparent = int(sh("cat $(find . -type f) | wc -c", pair.plain))
 
         def adds_up():
-            """What is packed may be packed anew at any time, and the kernel is told afterwards."""
+            """May fail for a moment, as repacking changes st_blocks before the kernel is told."""
             said = sh("find . -type f -print0 | du -c --files0-from=- | tail -n 1", m("cache/twin"))
             blocks = sum(os.stat(m("cache/twin", p)).st_blocks for p in paths)
             return int(said.split()[0]) == (blocks + 1) // 2 and 0 < blocks * 512 < apparent / 2
@@ -166,7 +166,7 @@ def tail_follows_what_others_append(case):
 
 @test(timeout=120)
 def shells_append_to_one_log(case):
-    """What agents do: `echo >> log` from several places at once; no line is lost or torn."""
+    """`echo >> log` from several processes at once, as agents do: no line is lost or torn."""
     shells, count = 4, 150
     with case.mount("seal_delay=0") as m:
         log = m.make("cache/shell/log")
@@ -188,7 +188,7 @@ def shells_append_to_one_log(case):
 
 @test(timeout=120)
 def slices_are_copied_like_files(case):
-    """Programs that look a name up twice insist on finding the same file."""
+    """Programs that look a name up twice require that it is the same file."""
     text = log_text(5000, 1)
     want = b"".join(text.splitlines(keepends=True)[9:20])
     with case.mount(SEAL_SOON) as m:

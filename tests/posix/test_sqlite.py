@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""SQLite keeps databases in the mount, several processes at once, whatever its journal."""
+"""SQLite databases in the mount, with several processes and every journal mode."""
 import os
 import signal
 import sqlite3
@@ -13,7 +13,7 @@ from harness import SEAL_SOON, SLOW, in_processes, main, same, test
 JOURNALS = {mode: mode for mode in ("delete", "truncate", "persist", "wal")}
 BLOB = 3000
 
-# A process that inserts rows until it cannot, and tells of each transaction that was committed.
+# A process that inserts rows until it fails, and prints each committed transaction.
 WRITER = f"""
 import random, sqlite3, sys, time
 path, journal, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -30,7 +30,7 @@ for i in range(10**9):
 
 
 def connect(path, journal):
-    """A new connection, in this journal mode and in autocommit."""
+    """Returns a new connection in the given journal mode, with autocommit."""
     db = sqlite3.connect(path, timeout=60 * SLOW, isolation_level=None)
     got = db.execute(f"PRAGMA journal_mode={journal}").fetchone()[0]
     assert got == journal, f"journal mode {got}, asked for {journal}"
@@ -116,15 +116,15 @@ def a_database_survives_a_killed_daemon(case, journal):
 
 
 def finish(process):
-    """Waits for a writer whose database has gone; returns the transactions it told of."""
+    """Waits for a writer whose database is gone. Returns the transactions that it printed."""
     said = process.communicate(timeout=60 * SLOW)[0]
-    # A shared mapping (of WAL's index) of a file that cannot be read any more is SIGBUS.
+    # Access to the shared mapping of WAL's index raises SIGBUS once the file is unreadable.
     assert process.returncode in (1, -signal.SIGBUS), f"a writer ended with {process.returncode}"
     return dict.fromkeys(said.splitlines(keepends=True))
 
 
 def compare(db, number, told):
-    """All that a writer told of is there, and nothing by halves."""
+    """Everything that a writer printed is there, and no transaction is there in part."""
     found = {}
     for i, part, content in db.execute(
         "SELECT number, part, content FROM t WHERE writer = ? ORDER BY number, part", (number,)

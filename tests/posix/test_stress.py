@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A sample of stress-ng: many changes at once, checked by it, after which nothing is left."""
+"""A sample of stress-ng: many changes at once, which it checks. Nothing remains afterwards."""
 from suites import stress
 
 from harness import main, test

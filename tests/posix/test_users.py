@@ -36,20 +36,20 @@ from harness import (
 
 libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS = 0x20000
-# fusermount3 mounts only for users that have a name.
+# fusermount3 mounts only for users with a name.
 OWNER = NOBODY
 FUSE_CONF, DEVICE = "/etc/fuse.conf", "/dev/fuse"
 
 
 def own_namespace():
-    """What is mounted from now on is seen by this test alone, and gone with it."""
+    """Limits later mounts to this test: nobody else sees them, and they end with it."""
     if libc.unshare(CLONE_NEWNS) != 0:
         raise Skip("this container does not allow mount namespaces")
     run("mount", "--make-rprivate", "/")
 
 
 def open_device(case):
-    """Opens /dev/fuse to everybody, as it is on most systems; for this test alone."""
+    """Opens /dev/fuse to everybody, as on most systems, but only for this test."""
     if os.stat(DEVICE).st_mode & 0o006 == 0o006:
         return
     node = case.path("fuse")
@@ -61,7 +61,7 @@ def open_device(case):
 
 
 class UserMount(Mount):
-    """A daemon of another user's, which answers to that user alone."""
+    """A daemon of another user that serves only that user."""
 
     def __init__(self, home, options):
         super().__init__(home.case, home.store, home.mnt, options)
@@ -78,7 +78,7 @@ class UserMount(Mount):
 
 
 class Home:
-    """A user's directory, with the programs in it: those that were built may be out of reach."""
+    """A user's home with copies of the programs, which may be unreachable where they were built."""
 
     def __init__(self, case, uid=OWNER):
         if not os.stat(program("fusermount3")).st_mode & stat.S_ISUID:
@@ -86,7 +86,7 @@ class Home:
         case.open_to_others()
         own_namespace()
         open_device(case)
-        os.chmod(case.dir, 0o1733)  # sanitizers report there
+        os.chmod(case.dir, 0o1733)  # sanitizers write their reports there
         self.case, self.uid, self.path = case, uid, case.path("home")
         self.store, self.mnt = self("store"), self("mnt")
         os.makedirs(self("bin"))
@@ -105,7 +105,7 @@ class Home:
         return UserMount(self, options).start()
 
     def run(self, *command, **options):
-        """Runs a program as the user whose home this is."""
+        """Runs a program as the user of this home."""
         env = {
             **os.environ,
             "HOME": self.path,
@@ -119,7 +119,7 @@ class Home:
 
 
 def closed_to(uid, path):
-    """Nothing of it can be seen by this user."""
+    """Fails if this user can see anything of the path."""
 
     def work():
         for look in (os.listdir, os.lstat, os.chdir):
@@ -153,7 +153,7 @@ def a_user_mounts_uses_and_unmounts_a_store(case):
         closed_to(BOB, m.mnt)
         closed_to(0, m.mnt)
         m.kill9()
-        m.start()  # cleans up after itself with no more than a user's rights
+        m.start()  # cleans up without more than a user's rights
         as_user(OWNER, lambda: same(read(m("persistent/notes/mine")), data))
         as_user(OWNER, lambda: run("fusermount3", "-u", m.mnt))
         assert m.wait() == 0
@@ -196,7 +196,7 @@ def a_store_of_another_user_is_refused(case):
 
 
 def check_private(store, uid):
-    """Nobody but the owner can see any of it."""
+    """Only the owner can see anything in the store."""
     st = os.stat(store)
     assert (stat.S_IMODE(st.st_mode), st.st_uid) == (0o700, uid), oct(st.st_mode)
     found = 0
@@ -211,7 +211,7 @@ def check_private(store, uid):
 
 
 def complaint(done, *words):
-    """A program has refused with one line of its own that has these words."""
+    """The program refused with one line of its own that contains these words."""
     said = done.stderr.decode()
     assert done.returncode not in (0, None) and done.returncode > 0, done
     (last,) = [line for line in said.splitlines() if line.startswith("offloadfs: ")]
@@ -221,7 +221,7 @@ def complaint(done, *words):
 
 @test(root=True)
 def mount_and_fstab_know_it(case):
-    """As mount(8) starts it, with what fstab may say that is not for us."""
+    """As started by mount(8), with options of fstab that are not meant for us."""
     own_namespace()
     run("mount", "-t", "tmpfs", "none", "/usr/local/bin")
     shutil.copy(OFFLOADFS, "/usr/local/bin")
@@ -241,7 +241,7 @@ def mount_and_fstab_know_it(case):
 
 
 def in_use(store):
-    """Whether a daemon holds the lock of a store."""
+    """Returns True if a daemon holds the lock of a store."""
     with open(os.path.join(store, "lock"), "r+b") as f:
         try:
             fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -267,7 +267,7 @@ def a_user_must_be_allowed_to_allow_others(case):
 
 @test(root=True)
 def a_user_who_is_allowed_to_allow_others(case):
-    """With another fuse.conf, in the mount namespace of this test."""
+    """Uses another fuse.conf, in the mount namespace of this test."""
     if not os.path.exists(FUSE_CONF):
         raise Skip(f"there is no {FUSE_CONF} to mount another one over")
     home = Home(case)
@@ -295,7 +295,7 @@ def a_user_who_is_allowed_to_allow_others(case):
 
 @test(root=True)
 def a_tree_that_another_user_mounted_is_not_used_unawares(case):
-    """A directory above one's own, as /tmp, can get a mount that sees what is written to it."""
+    """A mount on a directory above one's own, such as /tmp, could see everything written there."""
     if not os.path.exists(FUSE_CONF):
         raise Skip(f"there is no {FUSE_CONF} to mount another one over")
     home = Home(case)
@@ -339,7 +339,7 @@ def user_allow_other():
 
 
 class Shared:
-    """A mount of root's for everybody, and an ordinary directory; both open to all to work in."""
+    """A mount of root's for everybody, and an ordinary directory. All users may work in both."""
 
     def __init__(self, case, *options):
         case.open_to_others()
@@ -358,14 +358,14 @@ class Shared:
         return self.m.__exit__(*why)
 
     def both(self, work):
-        """Runs work(path) in each; what it returns must be the same, and is returned."""
+        """Runs work(path) in both. The results must be equal and are returned."""
         want, got = (work(place) for place in self.places)
         assert got == want, difference(got, want)
         return got
 
 
 def difference(got, want):
-    """In which lines two lists differ."""
+    """Returns the lines in which two lists differ."""
     pairs = [f"{g}, expected {w}" for g, w in zip(got, want) if g != w]
     return f"{len(pairs)} differ:\n" + "\n".join(pairs[:20])
 
@@ -405,7 +405,7 @@ def files_belong_to_who_makes_them(case):
         shared.both(lambda place: [attributes(os.path.join(place, n)) for n in found])
 
 
-# What each kind of user may do to a file and a directory of each mode.
+# What users of each kind try on a file and a directory of each mode.
 DEEDS = {
     "read": lambda p: open(p + "/file", "rb").close(),
     "write": lambda p: open(p + "/file", "r+b").close(),
@@ -525,7 +525,7 @@ def a_ref_leads_nobody_past_a_closed_directory(case):
         as_user(BOB, lambda: bobs(by_ref))
         as_user(BOB, lambda: hers(by_ref), groups=(7, TEAM))
         as_user(BOB, lambda: hers(by_ref), gid=TEAM)
-        for mode in (0o711, 0o744):  # whoever cannot list it cannot find the file
+        for mode in (0o711, 0o744):  # both rights are needed to find the file
             os.chmod(closed, mode)
             as_user(BOB, lambda: bobs(by_ref))
         os.chmod(closed, 0o705)
@@ -591,7 +591,7 @@ def setgid_directories_hand_on_their_group(case):
 
 
 def privileged(place, mode):
-    """A program of Alice's with this mode that everybody may write."""
+    """Makes a program of Alice's with this mode, which everybody may write."""
     path = os.path.join(place, "program")
     write(path, b"#!/bin/sh\n")
     os.chown(path, ALICE, TEAM)
@@ -653,7 +653,7 @@ def set_id_bits_are_cleared_as_anywhere(case, who):
 
 
 def mode_alone(path):
-    """The mode as one asks for it who asks for nothing else."""
+    """Returns the mode, asking the kernel for nothing else."""
     return int(run("stat", "-c", "%f", path).stdout, 16) & 0o7777
 
 
@@ -687,7 +687,7 @@ def set_id_programs_have_no_power(case):
 
 
 def as_user_raising(uid, work):
-    """As as_user(), and an OSError of work() is raised here."""
+    """Like as_user(), but an OSError of work() is raised here."""
     said = eval(told(uid, lambda: outcome(work)))
     if said != "OK":
         raise OSError(getattr(errno, said), said)

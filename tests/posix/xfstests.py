@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs xfstests in mounts of its own; docs/POSIX.md says how to build it.
+"""Runs xfstests in mounts of its own. docs/POSIX.md explains how to build it.
 
-The suite wants two filesystems that mount(8) mounts, files at their roots, and users that machines
-do not have. It gets all that in a mount namespace: a helper for mount(8) that shows cache/files
-of a store, and an /etc/passwd and /etc/group with those users.
+The suite needs two filesystems that mount(8) can mount, files at their roots, and special users. It
+gets these in a mount namespace: a helper for mount(8) that shows cache/files of a store, and an
+/etc/passwd and /etc/group with the users.
 """
 import contextlib
 import os
@@ -24,7 +24,7 @@ from harness import OFFLOAD, OFFLOADFS, Skip, run
 
 USERS = ("fsgqa", "123456-fsgqa", "fsgqa2")
 
-# What mount(8) runs: STORE MOUNTPOINT -o OPTIONS -t TYPE. As mount.fuse3 it adds what root may have.
+# Run by mount(8) as STORE MOUNTPOINT -o OPTIONS -t TYPE. Like mount.fuse3, adds root's options.
 MOUNT = """#!/bin/sh -e
 case ",$4," in *,remount,*) exec mount -i -o "$4" "$2" ;; esac
 mnt=$(mktemp -d {work}/mnt.XXXXXX)
@@ -34,7 +34,7 @@ mount --bind "$mnt/cache/files" "$2"
 umount "$mnt"
 rmdir "$mnt"
 """
-# The suite names a filesystem by what is mounted, which umount(8) takes for a mountpoint.
+# The suite names a filesystem by its source, which umount(8) would take for a mountpoint.
 UMOUNT = """#!/bin/sh
 for arg; do
     shift
@@ -46,8 +46,7 @@ exec umount "$@"
 DF = """#!/bin/sh
 df -T -P "$@" | sed 's/ fuse\\.offloadfs / fuse /'
 """
-# In a PID namespace, since tests end processes by their names. The last daemon is given the time
-# to end by itself.
+# Runs in a PID namespace, since tests kill processes by name. Waits for the last daemon to end.
 CHECK = """
 ./check "$@" || status=$?
 timeout 60 sh -c 'while pgrep -x offloadfs; do sleep 0.1; done' >/dev/null
@@ -63,7 +62,7 @@ export DF_PROG={work}/df UMOUNT_PROG={work}/umount LOGGER_PROG=true
 
 
 def suite_in(directory):
-    """The suite in a directory; raises ValueError unless one was built there."""
+    """Returns the suite in a directory. Raises ValueError unless it has been built."""
     suite = pathlib.Path(directory).resolve()
     if not (suite / "check").is_file() or not os.access(suite / "ltp" / "fsstress", os.X_OK):
         raise ValueError(f"'{directory}' holds no xfstests that is built: run make in its sources")
@@ -76,14 +75,14 @@ def _script(path, text):
 
 
 def _cover(path, text, work):
-    """Other content for a file of the system, in this mount namespace alone."""
+    """Replaces the content of a system file, in this mount namespace only."""
     other = work / path.name
     _script(other, text)
     run("mount", "--bind", other, path)
 
 
 def _with_users(path, line):
-    """The lines of /etc/passwd or /etc/group and one for each user of the suite."""
+    """Returns the lines of /etc/passwd or /etc/group, with one added for each user of the suite."""
     text = path.read_text()
     for number, name in enumerate(USERS, 61234):
         if not re.search(f"^{name}:", text, re.M):
@@ -92,7 +91,7 @@ def _with_users(path, line):
 
 
 def _prepare(work):
-    """Makes what the suite needs; returns the environment for it."""
+    """Sets up what the suite needs. Returns the environment for it."""
     before = os.readlink("/proc/self/ns/mnt")
     harness.isolate()
     if os.readlink("/proc/self/ns/mnt") == before:
@@ -121,7 +120,7 @@ def _prepare(work):
 
 
 def _kill_below(pid, kept=0):
-    """Kills the descendants of a process, but for the first generations."""
+    """Kills the descendants of a process, except for the first `kept` generations."""
     for child in harness.children_of(pid):
         _kill_below(child, max(kept - 1, 0))
         if not kept:
@@ -131,8 +130,8 @@ def _kill_below(pid, kept=0):
 
 def _blocks(check, limit):
     """
-    Yields what check says of each test once that is complete, and last all that it says after. A
-    test that takes longer than `limit` seconds is killed.
+    Yields the output of check for each test once it is complete, and finally the rest. A test that
+    takes longer than `limit` seconds is killed.
     """
     started, block = [time.monotonic()], []
     ended = threading.Event()
@@ -141,23 +140,23 @@ def _blocks(check, limit):
         while not ended.wait(1):
             if time.monotonic() - started[0] > limit:
                 started[0] = time.monotonic()
-                _kill_below(check.pid, kept=2)  # the shell and check itself
+                _kill_below(check.pid, kept=2)  # keeps the shell and check itself
 
     threading.Thread(target=watch, daemon=True).start()
     for line in check.stdout:
-        # The name is written before the test runs: so the line before it is complete.
+        # check prints the name before it runs the test, so everything before this line is complete.
         if re.match(r"\w+/\d+\s|Ran: |Not run: ", line) and block:
             yield "".join(block)
             block = []
         block.append(line)
-        # What follows the end of a line is the next name.
+        # The next output is the name of the next test.
         started[0] = time.monotonic()
     ended.set()
     yield "".join(block)
 
 
 def _outcome(text):
-    """The name of a test, what became of it and a text about that, from a block of check."""
+    """Returns the name of a test, its outcome and a text, from a block of output of check."""
     found = re.match(r"(\w+/\d+)\s+(.*)", text, re.S)
     if not found:
         return None
@@ -173,9 +172,8 @@ def _outcome(text):
 
 def xfstests(case, suite, tests, limit, results, report):
     """
-    Runs tests of the suite, as root; report(outcome, name, text) gets what became of each, and the
-    directory `results`, where one is named, what the suite writes of it. Both stores must be
-    without a fault afterwards.
+    Runs tests of the suite, as root. Calls report(outcome, name, text) for each, and keeps what the
+    suite writes in the directory `results`, if given. Both stores must verify afterwards.
     """
     case.open_to_others()
     work = pathlib.Path(case.dir)

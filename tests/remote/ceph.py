@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A Ceph object gateway of Debian's packages, unpacked and not installed, with a cluster in memory.
+"""A Ceph object gateway from Debian's packages, unpacked but not installed, with a cluster in
+memory.
 
     with Ceph(fetch(directory)) as ceph:
         ceph.url, ceph.environment()
 
-One monitor, one OSD that keeps everything in memory, one radosgw, no manager.
+One monitor, one OSD that keeps everything in memory, one radosgw, and no manager.
 """
 import ctypes
 import os
@@ -86,7 +87,7 @@ rgw_cache_lru_size = 1000
 
 
 class Unavailable(Exception):
-    """The packages cannot be had; its text says why."""
+    """The packages are not available. The text says why."""
 
 
 # --- Packages -------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ def _apt(*command, where=None):
 
 
 def _depends(packages):
-    """What these packages need at once, by apt's lists."""
+    """Returns the direct dependencies of these packages, by apt's lists."""
     text = _apt("apt-cache", "depends", "--no-recommends", "--no-suggests", "--no-enhances",
                 "--no-conflicts", "--no-breaks", "--no-replaces", *packages)
     lines = (line.partition("Depends: ") for line in text.splitlines())
@@ -116,7 +117,7 @@ def _installed():
 
 
 def _wanted():
-    """The packages themselves, and the libraries among what they need that are not installed."""
+    """Returns the packages, and those of the libraries they need that are not installed."""
     here = _installed()
     wanted, new = set(), set(PACKAGES)
     while new:
@@ -130,7 +131,7 @@ def _download(directory):
     settings = ["-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=0", "-qq"]
     try:
         _apt("apt-get", *settings, "download", *_wanted(), where=directory)
-    except Unavailable:  # also when the lists are missing or old
+    except Unavailable:  # also if the lists are missing or outdated
         _apt("apt-get", *settings, "update")
         _apt("apt-get", *settings, "download", *_wanted(), where=directory)
 
@@ -141,7 +142,7 @@ def cache():
 
 
 def fetch(directory):
-    """The folder with the unpacked packages, below `directory`; downloads them the first time."""
+    """Returns the folder of the unpacked packages below `directory`. Downloads them once."""
     for program in ("apt-get", "apt-cache", "dpkg-query", "dpkg"):
         if not shutil.which(program):
             raise Unavailable(f"{program} is not installed")
@@ -172,14 +173,14 @@ def _end_with_parent():
 
 
 class Ceph:
-    """Runs in a folder of its own below `directory`, which is gone afterwards."""
+    """Runs in a temporary folder below `directory`."""
 
     def __init__(self, root, directory=None, port=0, size=1 << 30):
         self.root = pathlib.Path(root)
         self.directory, self.port, self.size = directory, port or _free_port(), size
         self.processes = {}
         self.run = None
-        self.seconds = None  # how long the start took
+        self.seconds = None  # duration of the start
 
     @property
     def url(self):
@@ -195,7 +196,7 @@ class Ceph:
         }
 
     def memory(self):
-        """Bytes that its processes have in memory."""
+        """Returns the resident memory of its processes, in bytes."""
         pages = 0
         for process in self.processes.values():
             with open(f"/proc/{process.pid}/statm") as f:
@@ -225,7 +226,7 @@ class Ceph:
         return self
 
     def stop(self):
-        """Ends what was started, the gateway first."""
+        """Ends the processes, the gateway first."""
         for process in reversed(self.processes.values()):
             process.terminate()
             try:
@@ -261,7 +262,7 @@ class Ceph:
         self._start("ceph-mon", "-i", "a")
         self._do("ceph-osd", "--mkfs", "-i", "0", "--osd-uuid", str(uuid.uuid4()))
         self._start("ceph-osd", "-i", "0")
-        # A pool that is made before there is an OSD waits for the monitor's next tick.
+        # A pool made before there is an OSD would wait for the monitor's next tick.
         self._wait_for_osd()
 
     def _wait_for_osd(self):
@@ -308,7 +309,7 @@ class Ceph:
             )
 
     def check(self):
-        """Complains when a daemon has ended."""
+        """Raises an error if a daemon has ended."""
         for name, process in self.processes.items():
             if process.poll() is not None:
                 said = (self.run / f"{name}.out").read_text(errors="replace")[-2000:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A proxy that cuts its connections after so many bytes, which a seed chooses."""
+"""A proxy that cuts its connections after a number of bytes that a seed determines."""
 import contextlib
 import random
 import selectors
@@ -12,9 +12,9 @@ SMALLEST = 100
 
 class Cutting:
     """
-    Passes connections on to a port of the loopback. Each is cut after a number of bytes, of both
-    directions, between SMALLEST and `largest`, small numbers being as likely as large ones; half
-    of them with a reset. `cut` counts those.
+    Forwards connections to a port of the loopback. Each is cut after a number of bytes, counted in
+    both directions, between SMALLEST and `largest`, with small numbers as likely as large ones.
+    Half of them are cut with a reset. `cut` counts the cut ones.
     """
 
     def __init__(self, target, seed=1, largest=64 << 20, port=0):
@@ -59,7 +59,7 @@ class Cutting:
 
     @staticmethod
     def _pass_on(client, server, limit):
-        """Returns whether the limit was reached, not the end."""
+        """Returns True if the limit was reached before the end of the connection."""
         with selectors.DefaultSelector() as both:
             both.register(client, selectors.EVENT_READ, server)
             both.register(server, selectors.EVENT_READ, client)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What lies in the remote of a store, read as docs/REPLICATION.md has it."""
+"""The objects in the remote of a store, read as docs/REPLICATION.md describes them."""
 import hashlib
 import json
 import struct
 
 
 class Wrong(AssertionError):
-    """The objects break the protocol."""
+    """The objects violate the protocol."""
 
 
 def need(condition, text):
@@ -15,7 +15,7 @@ def need(condition, text):
 
 
 def decode(key, data):
-    """The header, and the body as it is stored (src/replica/remote_object.h)."""
+    """Returns the header, and the body as stored (src/replica/remote_object.h)."""
     magic, version, header, body, _whole = struct.unpack_from("<8sIIQQ", data)
     need(magic == b"OFSobjct" and version == 1, f"{key} is no object of version 1")
     need(len(data) == 32 + header + body + 32, f"{key} has another length")
@@ -25,8 +25,8 @@ def decode(key, data):
 
 class Lineage:
     """
-    All objects of a store. check() proves that there is one lineage: that whoever reads them, from
-    any manifest on, comes to the same end.
+    All objects of a store. check() proves that there is one lineage: every reader, starting from
+    any manifest, reaches the same end.
     """
 
     def __init__(self, objects, prefix):
@@ -75,7 +75,7 @@ class Lineage:
                 f"epoch {epoch + 1} is not what the FENCE of {epoch} says",
             )
         else:
-            # Somebody may have died before epoch/<E+1> was made: then it ends with a FENCE.
+            # If a host died before it made epoch/<E+1>, the log ends with a FENCE.
             need(all(s == links[-1][0] for s, _ in fences), f"epoch {epoch} goes on")
         for seq, link in links:
             before = self.log.get((epoch, seq - 1))
@@ -91,7 +91,7 @@ class Lineage:
             )
 
     def is_sound(self, epoch, n):
-        """Whether the log has the place at which the manifest is."""
+        """Returns True if the log contains the position of the manifest."""
         m = self.manifests[epoch, n]
         link = self.log.get((epoch, m["seq"])) if m["seq"] else self.epochs.get(epoch)
         if not link or link["to"] != m["lsn"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Imported first: what the tests of tests/fs and tests/crash share can be imported afterwards."""
+"""Import this first: it makes the modules of tests/fs and tests/crash importable."""
 import pathlib
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stores that are replicated to the S3 of the tests, and what lies there as the protocol has it."""
+"""Stores replicated to the S3 of the tests, and checks of what lies there."""
 import contextlib
 import json
 import os
@@ -17,12 +17,12 @@ FINAL = ("deposed", "refused")
 
 
 class Remote(S3):
-    """The service, with a store at s3://test/a; what this process starts has its environment."""
+    """The service, with a store at s3://test/a. Child processes inherit the environment for it."""
 
     def __init__(self, prefix="a"):
         super().__init__()
         self.prefix = prefix
-        self.key = None  # a file with the one that objects are sealed with
+        self.key = None  # path of the key that seals the objects
 
     def start(self):
         super().start()
@@ -37,18 +37,18 @@ class Remote(S3):
         run(OFFLOAD, "remote", "add", "--store", store, self.location)
 
     def make(self, case, *options, store=None, mnt=None):
-        """A Mount, not started; a store that is not there yet is to be replicated."""
+        """Returns a Mount that is not started. A store that is missing will be replicated."""
         store, mnt = store or case.store, mnt or case.mnt
         if not os.path.exists(store):
             self.add(store)
-        with contextlib.suppress(FileExistsError):  # a dead mount is no directory
+        with contextlib.suppress(FileExistsError):  # a dead mount does not look like a directory
             os.makedirs(mnt, exist_ok=True)
         if not any(o.startswith("replicate_every") for o in options):
             options += ("replicate_every=100",)
         return Mount(case, store, mnt, options)
 
     def mount(self, case, *options, store=None, mnt=None, clock=None):
-        """Mounts, with that Clock."""
+        """Mounts, using the Clock if there is one."""
         m = self.make(case, *options, store=store, mnt=mnt)
         return clock.start(m) if clock else m.start()
 
@@ -56,7 +56,7 @@ class Remote(S3):
         return run(OFFLOAD, "restore", self.location, store, check=check, timeout=100 * SLOW)
 
     def elsewhere(self, case, *options, name="elsewhere"):
-        """Restores to another directory and mounts that."""
+        """Restores into another directory and mounts that."""
         self.restore(case.path(name))
         return self.mount(case, *options, store=case.path(name), mnt=case.path(name + "-mnt"))
 
@@ -66,8 +66,8 @@ class Remote(S3):
 
     def check(self):
         """
-        One lineage, and no object that ever had other bytes or went too early. Of sealed objects
-        there are only names.
+        Checks that there is one lineage, and that no object was rewritten or removed too early. Of
+        sealed objects only the names and the sealing are checked.
         """
         need(not self.rewritten(), f"written again: {self.rewritten()}")
         if self.key:
@@ -87,7 +87,7 @@ class Remote(S3):
             )
 
     def names(self):
-        """The keys below the prefix, without it."""
+        """Returns the keys below the prefix, relative to it."""
         with self.lock:
             return {k[len(self.prefix) + 1 :] for k in self.objects}
 
@@ -97,7 +97,7 @@ def remove_remote(store):
 
 
 def status(m):
-    """What status.json shows, but as it is now."""
+    """Returns the `remote` part of status.json, but up to date."""
     return json.loads(os.getxattr(m.mnt, "user.offload.remote"))
 
 
@@ -106,7 +106,7 @@ def wait_state(m, *states):
 
 
 def wait_current(m):
-    """Waits until all that was written is in the remote."""
+    """Waits until everything written is in the remote."""
 
     def is_current():
         s = status(m)
@@ -117,7 +117,7 @@ def wait_current(m):
 
 
 def wait_garbage(remote, clock, m):
-    """Two hours pass, and what is garbage then is gone, or a fault came between."""
+    """Lets two hours pass and waits for a sweep. It removes the garbage unless it meets a fault."""
     before = remote.requests
     clock.pass_time(2 * HOUR)
     remote.clock_offset += 2 * HOUR
@@ -134,7 +134,7 @@ def copy_store(source, target):
 
 
 def processes_with(text):
-    """What /proc shows of processes' arguments, where the text is in it."""
+    """Returns the command lines of the processes whose arguments contain the text."""
     found = subprocess.run(["ps", "axww", "-o", "args"], stdout=subprocess.PIPE, check=True).stdout
     return [line for line in found.decode(errors="replace").splitlines() if text in line]
 
@@ -143,7 +143,7 @@ def processes_with(text):
 
 
 def fill(m):
-    """Files of every kind; returns those that have a content worth a comparison."""
+    """Makes files of all kinds. Returns those whose content is worth comparing."""
     m.make("cache/shell/small", b"a few bytes\n")
     m.make("cache/shell/large", noise(3 * MIB, 1))
     m.make("cache/web/text", log_text(300 * KIB, 2))
@@ -175,9 +175,10 @@ def same_tree_elsewhere(remote, case, want, name="elsewhere"):
         differ = [n for n in {*want, *got} if want.get(n) != got.get(n)]
         assert not differ, [(n, want.get(n), got.get(n)) for n in differ]
         wait_current(m)
+    run(OFFLOAD, "verify", "--store", case.path(name))
     remote.check()
 
 
 def bases(remote):
-    """The BASEs that followed other objects of the log."""
+    """Returns the BASEs that follow other objects of the log."""
     return [place for place, link in remote.lineage().log.items() if link["kind"] == "base"][1:]

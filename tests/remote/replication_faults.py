@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """
-Replication under faults, against a model of what was acknowledged. A Life is one store from its
-first mount on: hosts have it one after the other, and sometimes at once; requests to the service
-fail in every way it has; daemons are killed before and after them; garbage is removed. What comes
-back elsewhere must be a state that there was, with all that was acknowledged, and the objects must
-be one lineage. What is done depends on the seed alone, when it happens also on the machine.
+Replication under faults, compared with a model of what was acknowledged. A Life is one store from
+its first mount on. Hosts have it one after another, and sometimes at the same time. Requests to the
+service fail in every possible way, daemons are killed before and after them, and garbage is
+removed. A restore must give an earlier state with everything acknowledged, and the objects must
+form one lineage. The seed alone determines what is done; the timing also depends on the machine.
 """
 import base64
 import collections
@@ -38,7 +38,7 @@ class Host:
         self.m = None
 
     def start(self, failpoint=None):
-        """Returns whether it serves; with a failpoint it may have died before."""
+        """Returns True if the daemon serves. With a failpoint it may have died before."""
         life = self.life
         log = life.case.path("failpoints")
         environment = {"OFFLOADFS_CLOCK": life.clock.path}
@@ -63,7 +63,7 @@ class Host:
         return {name: read(os.path.join(folder, name)) for name in names}
 
 
-# Faults of requests: what may be wrong with one that creates, and with one that reads.
+# Faults of requests: of those that create, and of those that read.
 CREATES = [
     ("drop_before", {}),
     ("drop_before", {"reset": True}),
@@ -138,7 +138,7 @@ class Life:
         self.compared = 0
         self.hosts = 0
         self.host = None
-        self.early = 0  # a mark of the service, for listings that are old
+        self.early = 0  # a mark of the service for stale listings
 
     # --- The writer
 
@@ -146,7 +146,7 @@ class Life:
         return self.clock.now()
 
     def _step(self, call, change):
-        """One system call, after which the state is `change` of the one before."""
+        """Makes one system call, which changes the state by `change`."""
         state = dict(self.model.last)
         change(state)
         try:
@@ -154,7 +154,7 @@ class Life:
         except OSError as e:
             if e.errno not in DEAD:
                 raise
-            self.model.add(state, float("inf"))  # it may be there
+            self.model.add(state, float("inf"))  # it may have taken effect
             raise Ended(str(e)) from e
         self.model.add(state, self.now())
 
@@ -218,7 +218,7 @@ class Life:
         self.note_complete(host)
 
     def note_complete(self, host):
-        """What status says is complete is required from now on."""
+        """What the status reports as complete must be there from now on."""
         with contextlib.suppress(OSError):
             s = status(host.m)
             if s["complete_until"] and s["state"] not in FINAL:
@@ -226,14 +226,14 @@ class Life:
                 self.model.require_before(at.timestamp())
 
     def settle(self, host):
-        """Waits until all is in the remote."""
+        """Waits until everything is in the remote."""
         count = len(self.model.states)
         self.send_soon(host)
         wait_current(host.m)
         self.model.required = count - 1
 
     def send_soon(self, host):
-        """Without it a host that sends for syncs alone may take five seconds."""
+        """Syncs, because a host that sends only for syncs may otherwise take five seconds."""
         if not self.on_sync:
             return
         with contextlib.suppress(OSError):
@@ -257,20 +257,20 @@ class Life:
         return rule
 
     def drop(self, rules):
-        """Ends the rules, and counts those that had an effect."""
+        """Removes the rules, and counts those that fired."""
         for rule in rules:
             self.reached[rule.name] += rule.fired > 0
             self.remote.remove(rule)
 
     def requests_fail(self):
-        """Faults while a host sends."""
+        """Requests of a sending host fail."""
         keys = [LOG, LOG, LOG, MANIFESTS, PARTS] + [PACKS] * self.seals
         rules = [
             self.rule("put", self.rng.choice(keys), CREATES)
             for _ in range(self.rng.randint(1, 3))
         ]
         if self.rng.random() < 0.4:
-            # The answer to whether an object was made is read, and fails as well.
+            # After an unknown outcome the host reads whether the object exists. This fails, too.
             rules.append(self.rule("put", LOG, [f for f in CREATES if f[0] == "drop_after"]))
             rules.append(self.rule("get", LOG, READS))
         needs_checkpoint = any(rule.key != LOG for rule in rules)
@@ -284,7 +284,7 @@ class Life:
         self.settle(self.host)
 
     def push_soon(self, host):
-        """A checkpoint, for which nobody waits."""
+        """Starts a checkpoint without waiting for it."""
         os.setxattr(host.m.mnt, "user.offload.remote", b"push")
 
     def service_goes_away(self):
@@ -305,7 +305,7 @@ class Life:
     # --- Deaths
 
     def dies(self, fatal):
-        """Works until what `fatal()` began, or a failpoint, has killed it; returns whether."""
+        """Works until fatal() or a failpoint has killed the daemon. Returns True if it did."""
         ended = False
         deadline = time.monotonic() + 10 * SLOW
         try:
@@ -319,7 +319,7 @@ class Life:
         return ended
 
     def goes_on(self):
-        """After its death: at the same host, or at another one."""
+        """Continues after a death, on the same host or on another one."""
         if self.rng.random() < 0.5:
             return self.elsewhere()
         self.host.start()
@@ -328,7 +328,7 @@ class Life:
 
     @property
     def acknowledged_here(self):
-        """The last state of which the caller was told."""
+        """Returns the latest state that was acknowledged to the caller."""
         return max(i for i, at in enumerate(self.model.times) if at != float("inf"))
 
     def daemon_is_killed(self):
@@ -361,7 +361,7 @@ class Life:
         return os.path.exists(self.case.path("failpoints"))
 
     def is_dead(self):
-        """Whatever it died of, if it did."""
+        """Waits for the end of the daemon, which is killed if it is still running."""
         if self.host.m.process.poll() is None:
             self.host.kill()
         else:
@@ -385,13 +385,13 @@ class Life:
         )
 
     def restore(self, host, failpoint=None):
-        """Returns what it said; None: it is done."""
+        """Returns None if it worked, or else the error text."""
         process = self.start_restore(host, failpoint)
         said = process.communicate(timeout=60 * SLOW)[1].decode()
         return said + f"exit {process.returncode}" if process.returncode else None
 
     def restore_under_faults(self, host):
-        """One try or more, the last without a fault."""
+        """Tries to restore until it works. Only the first try has faults."""
         rng, rules, failpoint, name = self.rng, [], None, None
         if rng.random() < 0.3:
             point = rng.choice(["put", "get", "list"])
@@ -422,12 +422,12 @@ class Life:
         raise AssertionError(f"nothing can be restored: {said}")
 
     def late(self):
-        """What is to be applied late is, by now."""
+        """Applies the requests that are still to be applied late."""
         time.sleep(0.1)
         self.remote.apply_late()
 
     def take(self, host, where):
-        """The host has the store from now on."""
+        """Makes the host the owner of the store."""
         host.start()
         found = host.tree()
         self.model.goes_on_from(found, self.model.required, where)
@@ -442,7 +442,7 @@ class Life:
         self.settle(host)
 
     def zombie(self):
-        """The host is stopped, with a request under way, while another one takes over."""
+        """The host is stopped during a request while another one takes over."""
         old = self.host
         name = "zombie"
         self.tally[name] += 1
@@ -471,7 +471,7 @@ class Life:
         old.m.abandon()
 
     def is_deposed(self, old):
-        """It learns that it is, and acknowledges nothing."""
+        """The old host learns that it is deposed, and acknowledges nothing."""
         path = old.m(FOLDER, "zombie")
 
         def deposed():
@@ -491,7 +491,7 @@ class Life:
         eventually(deposed, "the zombie is deposed", 30)
 
     def two_take_over(self):
-        """Two restore at once; one of them has the store then."""
+        """Two hosts restore at the same time. Exactly one of them ends up with the store."""
         self.tally["two at once"] += 1
         self.host.kill()
         hosts = [self.new_host(), self.new_host()]
@@ -506,7 +506,7 @@ class Life:
         for host in hosts:
             final = ("current", *FINAL)
             states.append(eventually(lambda: (s := status(host.m)["state"]) in final and s, "who"))
-        # One that was current may have been deposed since.
+        # A host that was current may have been deposed since.
         current = [h for h in hosts if self.still_has_it(h)]
         assert len(current) == 1, f"{len(current)} of {states} have the store"
         self.reached["two at once"] += len(hosts) == 2
@@ -519,7 +519,7 @@ class Life:
 
     @staticmethod
     def still_has_it(host):
-        """Sends something, which only the owner can."""
+        """Returns True if the host can send, which only the owner can."""
         with contextlib.suppress(OSError):
             os.makedirs(host.m("cache/probe"), exist_ok=True)
             return push(host.m, check=False).returncode == 0
@@ -528,7 +528,7 @@ class Life:
     # --- Garbage
 
     def garbage_goes(self):
-        """Hours pass, and what is removed then is under faults."""
+        """Lets hours pass, so that garbage is removed, under faults."""
         host, rules, ghost = self.host, [], None
         if self.rng.random() < 0.6:
             host.kill()
@@ -564,7 +564,7 @@ class Life:
             self.elsewhere()
 
     def comes_back(self, ghost):
-        """A host whose epoch is garbage by now learns that it has the store no more."""
+        """A host whose epoch is garbage by now learns that it no longer has the store."""
         name = "back from the dead"
         self.tally[name] += 1
         ghost.start()
@@ -578,7 +578,7 @@ class Life:
         self.reached[name] += 1
 
     def sweeps(self, host, rules):
-        """Hours pass until the host looks for garbage; a listing is not as old as that."""
+        """Lets hours pass until the host looks for garbage. Stale listings are not that old."""
         before = self.remote.requests
         for _ in range(10):
             self.hours_pass()
@@ -596,10 +596,10 @@ class Life:
         self.remote.clock_offset += 2 * HOUR
 
     def die_in_a_sweep(self):
-        """Prepares a sweep of a host that dies in it, and has another one in its place."""
+        """Makes a host die in a sweep. Then another one prepares a sweep."""
         point = self.rng.choice(["list", "delete"])
         action = self.rng.choice(["kill", "kill-after"])
-        # The probe of a mount has the first removal.
+        # The probe of a mount makes the first removal.
         hit = self.rng.randint(1, 3) if point == "list" else self.rng.randint(2, 4)
         name = f"sweep remote.{point}={action}"
         self.tally[name] += 1
@@ -618,7 +618,7 @@ class Life:
         self.prepare_sweep(self.host)
 
     def prepare_sweep(self, host):
-        """An anchor, a newer checkpoint, and an object of the log behind it."""
+        """Makes an anchor, a newer checkpoint, and an object of the log after it."""
         self.work(host, 3)
         for _ in range(2):
             push(host.m)
@@ -659,7 +659,7 @@ class Life:
         self.remote.check()
 
     def end(self):
-        """The last host dies in the middle of its work, and all is looked at elsewhere."""
+        """The last host dies in the middle of its work, and everything is checked elsewhere."""
         with contextlib.suppress(Ended):
             self.work(self.host, 10)
         self.host.kill()

@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""The states of a tree that is written, of which one must be there in the end."""
+"""The states of a tree that is being written. One of them must be there in the end."""
 import random
 
 
 class Ended(Exception):
-    """The host takes no more: it died, or another one has the store."""
+    """The host accepts nothing more: it died, or another host has the store."""
 
 
 class Lost(AssertionError):
-    """What was acknowledged is not there."""
+    """Something acknowledged is missing."""
 
 
 class WrongBytes(AssertionError):
-    """What is there never was."""
+    """The content never existed."""
 
 
 class Model:
-    """
-    The states that the operations lead to, one after each system call. Those up to `required` were
-    acknowledged as being in the remote.
-    """
+    """The states after each system call. Up to `required` they were acknowledged."""
 
     def __init__(self):
         self.states, self.times = [{}], [0]
@@ -31,7 +28,7 @@ class Model:
         return self.states[-1]
 
     def content(self, size):
-        """Never the same twice."""
+        """Returns content that is never repeated."""
         self.tokens += 1
         token = b"%08d " % self.tokens
         if self.tokens % 2:
@@ -43,12 +40,12 @@ class Model:
         self.times.append(now)
 
     def require_before(self, when):
-        """All that was acknowledged before that time is in the remote."""
+        """Requires everything that was acknowledged before that time."""
         known = [i for i, at in enumerate(self.times) if at < when]
         self.required = max(self.required, known[-1])
 
     def goes_on_from(self, found, least, where):
-        """The tree that was found is one of the states, from `least` on; later ones are no more."""
+        """The found tree must be one of the states from `least` on. Later states are dropped."""
         at = next((i for i in reversed(range(len(self.states))) if self.states[i] == found), None)
         if at is None:
             self._explain(found, where)

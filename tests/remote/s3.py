@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An S3 for tests: it verifies signatures, keeps everything that was ever stored, and has faults.
+"""An S3 for tests that verifies signatures, keeps everything ever stored, and has faults.
 
     with S3() as s3:
         s3.url, s3.environment()
@@ -41,7 +41,7 @@ LOGGED = (
 
 
 class Request:
-    """An entry of the log. `status` is None where no answer was sent."""
+    """An entry of the log. `status` is None if no answer was sent."""
 
     def __init__(self, number, method, target, headers):
         self.number, self.time = number, time.time()
@@ -70,10 +70,7 @@ class Request:
 
 
 class S3:
-    """
-    A server in threads of its own. `lock` guards all that it keeps; hold it to look at several
-    things at once.
-    """
+    """A server with its own threads. `lock` guards all its data: hold it to read consistently."""
 
     def __init__(
         self, port=0, *, host="127.0.0.1", buckets=("test",), keys=None, region="us-east-1",
@@ -97,7 +94,7 @@ class S3:
         self._state = "closed"  # or "up", "refuse", "hang"
         self._changed = threading.Condition(self.lock)
 
-    # --- What a test has
+    # --- For tests
 
     @property
     def url(self):
@@ -120,11 +117,11 @@ class S3:
 
     @property
     def requests(self):
-        """How many there were."""
+        """The number of requests so far."""
         return len(self.log)
 
     def count(self, kind=None, key="*", who=None, status=None, writes=None, since=0):
-        """How many requests of the log are so; `since`: a value of `requests` before."""
+        """Counts matching requests in the log. `since` is an earlier value of `requests`."""
         rule = Rule("delay", key=key)
         with self.lock:
             return sum(
@@ -137,12 +134,12 @@ class S3:
             )
 
     def rewritten(self):
-        """The keys of the first bucket under which there ever were different bytes."""
+        """Returns the keys of the first bucket that ever had different bytes."""
         with self.lock:
             return [k for k, vs in self.versions.items() if any(v.data != vs[0].data for v in vs)]
 
     def environment(self, access=None):
-        """What a client is told in its environment."""
+        """Returns a client's environment variables."""
         key = self.keys[access] if access else next(iter(self.keys.values()))
         told = {
             "AWS_ACCESS_KEY_ID": key.access,
@@ -154,16 +151,16 @@ class S3:
         return {**told, "AWS_SESSION_TOKEN": key.token} if key.token else told
 
     def age(self, key, seconds):
-        """An object of the first bucket gets older."""
+        """Makes an object of the first bucket older."""
         with self.lock:
             self.default.age(key, seconds)
 
     def mark(self):
-        """The state of the first bucket, for the argument `mark` of stale_list."""
+        """Returns the current state of the first bucket, for the argument `mark` of stale_list."""
         return len(self.default.history)
 
     def fault(self, action, **options):
-        """Adds a Rule, which is returned."""
+        """Adds a Rule and returns it."""
         if action == "stale_list" and "mark" not in options and "age" not in options:
             options["mark"] = self.mark()
         rule = Rule(action, **options)
@@ -176,26 +173,26 @@ class S3:
             self._faults.rules.remove(rule)
 
     def unreached(self):
-        """The rules that never fired."""
+        """Returns the rules that never fired."""
         with self.lock:
             return [rule for rule in self._faults.rules if not rule.fired]
 
     def chaos(self, seed, rates):
-        """From now on faults occur at random; returns the Chaos. Rates of {} end it."""
+        """Starts random faults and returns the Chaos. Rates of {} end it."""
         with self.lock:
             self._faults.chaos = Chaos(seed, rates) if rates else None
             return self._faults.chaos
 
     def apply_late(self):
-        """Applies now what waits to be; returns (key, status) of each."""
+        """Applies everything that waits to be applied late. Returns (key, status) of each."""
         with self.lock:
             waiting, self._late = self._late, []
             return [(each[1].key, self._apply(*each)) for each in waiting]
 
     def down(self, how="refuse", seconds=None):
         """
-        Nothing is answered until up(), or for so long: connections are refused, or hang. A request
-        that hung is carried out afterwards where its client still waits.
+        Answers nothing until up(), or for `seconds`: connections are refused, or hang. Requests
+        that hung are carried out afterwards if their client is still waiting.
         """
         with self.lock:
             self._go_down(how)
@@ -211,7 +208,7 @@ class S3:
             self._changed.notify_all()
 
     def save(self, directory):
-        """Writes all objects to a directory, which load() reads."""
+        """Writes all objects to a directory that load() reads."""
         directory = pathlib.Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         index = []
@@ -226,7 +223,7 @@ class S3:
         (directory / "index.json").write_text(json.dumps({"buckets": buckets, "objects": index}))
 
     def load(self, directory):
-        """Adds the objects that save() wrote."""
+        """Adds the objects that save() has written."""
         directory = pathlib.Path(directory)
         index = json.loads((directory / "index.json").read_text())
         with self.lock:
@@ -324,7 +321,7 @@ class S3:
     # --- A request
 
     def _handle(self, connection, words, headers):
-        """Returns whether the connection goes on."""
+        """Returns True if the connection is kept."""
         method, target, version = words
         with self.lock:
             request = Request(len(self.log) + 1, method, target, headers)
@@ -359,7 +356,7 @@ class S3:
         return not close
 
     def _wait_until_up(self, connection):
-        """Returns whether the service was hanging; the lock is held."""
+        """Returns True if the service was hanging. The lock is held."""
         hung = self._state == "hang"
         self._changed.wait_for(lambda: self._state != "hang")
         if self._state != "up" or hung and connection.is_gone():
@@ -367,7 +364,7 @@ class S3:
         return hung
 
     def _admit(self, request):
-        """Whose request it is, and what it asks for."""
+        """Determines whose request it is and what it asks for."""
         headers = request.headers
         where, request.key = self._place(request)
         request.bucket = where
@@ -398,7 +395,7 @@ class S3:
         return key
 
     def _place(self, request):
-        """The bucket and the key of a request."""
+        """Returns the bucket and the key of a request."""
         try:
             path = urllib.parse.unquote_to_bytes(request.path).decode()
         except UnicodeDecodeError:
@@ -495,7 +492,7 @@ class S3:
         return [rule] if rule else []
 
     def _spoil(self, rule, answer):
-        """Changes an answer; returns after how many bytes it is cut, and whether with a reset."""
+        """Changes an answer. Returns after how many bytes it is cut, and whether with a reset."""
         if rule.action == "cut":
             return rule["bytes"], rule["reset"]
         if rule.action == "status":
@@ -546,7 +543,7 @@ def main():
             print(f"export {name}={value}")
         sys.stdout.flush()
         signal.sigwait(stop)
-    # Nothing is acknowledged any more.
+    # From here on nothing is acknowledged.
     if options.dir:
         s3.save(options.dir)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A client of S3 for tests, which signs by the book and repeats nothing."""
+"""A strict client of S3 for tests, which repeats no request."""
 import base64
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ READER = ("read-key", "read-secret")
 
 
 def sign(method, host, path, query, headers, body_hash, key, at):
-    """The headers of a signed request, by the rules of Signature Version 4."""
+    """Returns the headers of a request signed with Signature Version 4."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
     signed = {name.lower(): value.strip() for name, value in headers.items()}
     signed = {name: value for name, value in signed.items() if name.startswith("x-amz-")}
@@ -63,7 +63,7 @@ class Client:
     def ask(
         self, method, key="", query=None, body=b"", headers=None, *, at=None, said=None, change=None
     ):
-        """`said`: a hash of the body, right or wrong; `change` edits the headers once signed."""
+        """`said` replaces the hash of the body. `change` edits the headers after signing."""
         virtual = self.style == "virtual"
         host = f"{'test.localhost' if virtual else '127.0.0.1'}:{self.s3.port}"
         path = ("/" if virtual else "/test/") + urllib.parse.quote(key, safe="/-_.~")
@@ -108,7 +108,7 @@ class Client:
 
 
 def loses(work):
-    """The request must end without an answer, or with half of one."""
+    """The request must end without an answer, or with part of one."""
     try:
         answer = work()
     except (http.client.HTTPException, OSError):

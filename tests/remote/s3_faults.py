@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Faults of an S3: rules that a test writes, and faults drawn from a seed."""
+"""Faults of an S3: rules that a test sets, and faults drawn from a seed."""
 import fnmatch
 import random
 import threading
 
 # action: when it happens, and to which kinds of request.
-#   early: while the body is read; delay: before it is carried out; before: in place of it;
-#   during: in how it is carried out; after: in how it is answered
+#   early: while the body is read; delay: before the request is carried out; before: instead of
+#   carrying it out; during: in how it is carried out; after: in how it is answered
 EVERY = ("put", "get", "head", "list", "delete")
 ACTIONS = {
     "cut_request": ("early", ("put",)),
@@ -22,7 +22,7 @@ ACTIONS = {
     "corrupt": ("after", ("get",)),
     "cut": ("after", ("get", "list")),
 }
-# The arguments of actions and their defaults; None of `until`: no event is waited for.
+# The actions' arguments with their defaults. `until` is an event to wait for, or None.
 ARGUMENTS = {
     "cut_request": {"bytes": 0},
     "delay": {"seconds": None, "until": None},
@@ -39,8 +39,8 @@ ARGUMENTS = {
 
 class Rule:
     """
-    One fault. Meets the requests that match from the nth on, `count` of them (None: all). `fired`
-    says how many it met, `matched` how many it could have.
+    One fault. It hits `count` matching requests (None: all) from the nth one on. `fired` counts the
+    requests it has hit, and `matched` all that matched.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Rule:
         )
 
     def takes(self, request):
-        """Counts a request; returns whether this rule meets it."""
+        """Counts a request. Returns True if this rule hits it."""
         if not self.matches(request):
             return False
         self.matched += 1
@@ -97,9 +97,9 @@ class Rule:
 
 class Chaos:
     """
-    Faults at random: for each action how likely it is. What happens to a request depends on the
-    seed, on its kind and key, and on how many of these came before. `fired` lists
-    (number of the request, action, arguments).
+    Random faults, with a probability for each action. What happens to a request depends on the
+    seed, on its kind and key, and on how many requests of that kind and key came before. `fired`
+    lists (number of the request, action, arguments).
     """
 
     def __init__(self, seed, rates):
@@ -110,7 +110,7 @@ class Chaos:
         self.fired = []
 
     def draw(self, request, stage):
-        """A rule for this request, or None."""
+        """Returns a rule for this request, or None."""
         for action, rate in self.rates.items():
             kinds = ACTIONS[action][1]
             if request.kind not in kinds:
@@ -146,7 +146,7 @@ class Chaos:
 
 
 class Faults:
-    """The rules there are; its owner's lock guards it."""
+    """All rules. Guarded by the owner's lock."""
 
     def __init__(self):
         self.rules = []
@@ -154,13 +154,13 @@ class Faults:
         self._seen = {}
 
     def enter(self, request):
-        """To be called once for each request, when its keys are known."""
+        """Must be called once for each request, when its keys are known."""
         which = request.kind, request.key
         request.nth = self._seen[which] = self._seen.get(which, 0) + 1
 
     def pick(self, request, stage, has_effect=lambda rule: True):
         """
-        The rule of this stage that meets a request, or None. One that would have no effect is not
+        Returns the rule of this stage that hits a request, or None. A rule without effect is not
         counted: a retry or another request will meet it.
         """
         chosen = None

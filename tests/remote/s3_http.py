@@ -40,7 +40,7 @@ class Connection:
         self.file = sock.makefile("rb", HEAD_MAX)
 
     def read_head(self):
-        """The request line's words and the headers, or None at the end."""
+        """Returns the words of the request line and the headers, or None at the end."""
         lines, size = [], 0
         while True:
             line = self.file.readline(HEAD_MAX)
@@ -70,7 +70,7 @@ class Connection:
         return data
 
     def send(self, answer, head_only, close, cut=None):
-        """Returns how many bytes of the body were sent."""
+        """Returns the number of bytes of the body that were sent."""
         lines = [f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Error')}"]
         headers = {"Server": "s3.py", **answer.headers}
         if answer.status not in (204, 304):
@@ -88,7 +88,7 @@ class Connection:
         return len(body)
 
     def is_gone(self):
-        """Whether the client has closed its side."""
+        """Returns True if the client has closed its side."""
         try:
             ready = select.select([self.sock], [], [], 0)[0]
             return bool(ready) and not self.sock.recv(1, socket.MSG_PEEK)

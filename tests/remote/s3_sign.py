@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Verifies AWS Signature Version 4 as S3 does, and knows S3's error codes."""
+"""Verifies AWS Signature Version 4 as S3 does. Has S3's error codes."""
 import base64
 import calendar
 import functools
@@ -47,7 +47,7 @@ ERRORS = {
 
 
 class Refusal(Exception):
-    """An answer that is one of S3's errors."""
+    """An answer with one of S3's errors."""
 
     def __init__(self, code, detail="", **headers):
         super().__init__(code)
@@ -58,8 +58,8 @@ class Refusal(Exception):
 
 class Key:
     """
-    An access key. Its rights are letters: r (read objects), l (list), w (write), d (delete). With a
-    token it is a temporary one; a test may set `expired`.
+    An access key. Its rights are letters: r (read objects), l (list), w (write), d (delete). A key
+    with a token is temporary, and a test may set `expired`.
     """
 
     def __init__(self, access, secret, rights="rlwd", token=None):
@@ -72,7 +72,7 @@ def quote(text, safe=""):
 
 
 def parse_query(text):
-    """Pairs, decoded; a name without a value has an empty one."""
+    """Returns decoded (name, value) pairs. The value may be empty."""
     pairs = (part.partition("=") for part in text.split("&") if part)
     return [(urllib.parse.unquote_plus(n), urllib.parse.unquote_plus(v)) for n, _, v in pairs]
 
@@ -92,15 +92,15 @@ _AUTHORIZATION = re.compile(
 
 
 def claimed_key(headers):
-    """The access key that a request says it was signed with, or None."""
+    """Returns the access key that a request claims to be signed with, or None."""
     found = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
     return found and found[1].split("/")[0]
 
 
 def verify(method, path, query, headers, keys, region, now):
     """
-    Returns the Key that signed a request; raises a Refusal. `path` and `query` are as they were
-    sent; names of headers are in lower case.
+    Returns the Key that signed a request, or raises Refusal. `path` and `query` are as received,
+    and names of headers are in lower case.
     """
     if "authorization" not in headers:
         raise Refusal("AccessDenied", "the request is not signed")
@@ -167,7 +167,7 @@ _CHECKSUMS = {
 
 
 def verify_body(headers, body, needs_digest=False):
-    """A body must be what the headers say of it."""
+    """Raises Refusal unless the body matches its headers."""
     said = headers["x-amz-content-sha256"]
     if said.startswith("STREAMING-"):
         raise Refusal("NotImplemented", said)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Buckets that remember everything, and what S3 does with them."""
+"""Buckets that remember everything, and the operations of S3 on them."""
 import base64
 import collections
 import hashlib
@@ -25,8 +25,8 @@ Change = collections.namedtuple("Change", "time key fact")  # fact None: deleted
 
 class Bucket:
     """
-    `objects` maps keys to bytes and may be changed by a test at any time. `versions` maps each key
-    to all that was ever stored under it, the oldest first.
+    `objects` maps keys to bytes, and tests may change it at any time. `versions` maps each key to
+    everything ever stored under it, the oldest first.
     """
 
     def __init__(self, name, now):
@@ -46,7 +46,7 @@ class Bucket:
 
     def put(self, key, data, etag, headers, who, request):
         versions = self.versions.setdefault(key, [])
-        # What is stored again is kept once.
+        # Equal content is kept only once.
         data = next((v.data for v in versions if v.data == data), data)
         fact = Fact(data, etag, self._now(), headers)
         versions.append(Version(data, who, fact.modified, request))
@@ -63,7 +63,7 @@ class Bucket:
         self._facts[key] = fact._replace(modified=fact.modified - seconds)
 
     def at(self, mark):
-        """Facts of the objects there were after so many changes."""
+        """Returns the facts of the objects after the first `mark` changes."""
         facts = {}
         for change in self.history[:mark]:
             facts[change.key] = change.fact
@@ -95,7 +95,7 @@ def refused(code, detail="", headers=None, status=None):
 
 
 class Store:
-    """The operations, with the faults that occur in them; the caller holds the lock of both."""
+    """The operations and the faults that occur in them. The caller holds the lock of both."""
 
     def __init__(self, faults, region, now):
         self._faults, self.region, self._now = faults, region, now
@@ -108,7 +108,7 @@ class Store:
         return getattr(self, "_" + request.kind.replace("head", "get"))(bucket, request, body)
 
     def _during(self, request, has_effect=lambda rule: True):
-        """A fault in how a request is carried out; there is none when that is late."""
+        """Returns the fault in how the request is carried out. Late requests have none."""
         return None if request.late else self._faults.pick(request, "during", has_effect)
 
     def _put(self, bucket, request, body):
@@ -243,7 +243,7 @@ class Store:
         return Answer(200, document("ListBucketResult", "".join(body)), dict(XML))
 
     def _view(self, bucket, request):
-        """What a listing shows; values are Facts only where it is a stale one."""
+        """Returns what a listing shows. The values are Facts only if it is stale."""
 
         def mark(rule):
             if rule["mark"] is not None:
@@ -264,7 +264,7 @@ class Store:
 
 
 def parse_range(text, size):
-    """First and last byte; None: the whole object. The first is after the last: not satisfiable."""
+    """Returns the first and last byte. None: the whole object. First > last: not satisfiable."""
     found = re.fullmatch(r"bytes=(\d*)-(\d*)", text)
     if not found or found.groups() == ("", ""):
         return None, None
@@ -279,7 +279,7 @@ def parse_range(text, size):
 
 
 def parse_delete(body):
-    """The keys that POST ?delete names, and whether its answer is to be quiet."""
+    """Returns the keys that POST ?delete names, and True if its answer is to be quiet."""
     try:
         root = xml.fromstring(body)
     except xml.ParseError:

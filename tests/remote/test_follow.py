@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What another host replicates, shown: what a follower sees, when, and what that costs."""
+"""Following: what a follower shows of another host's store, how soon, and at what cost."""
 import contextlib
 import errno
 import json
@@ -22,12 +22,12 @@ from replication import (
 )
 
 READER = "read-key"
-BOUND = 2.05  # seconds from request to request
-LONG = 25 * MINUTE  # after which a follower builds on a newer checkpoint
+BOUND = 2.05  # seconds between two requests
+LONG = 25 * MINUTE  # a follower adopts a newer checkpoint after this time
 
 
 class Follower(Mount):
-    """Shows the remote; its time passes with that Clock where there is one."""
+    """Shows the remote. Its time is that of the Clock, if there is one."""
 
     def __init__(self, remote, case, *options, name="follower", clock=None):
         super().__init__(case, remote.location, case.path(name), ("follow",) + options)
@@ -42,14 +42,14 @@ class Follower(Mount):
         return super().launch(**told)
 
     def ask(self):
-        """One round more, which may have begun already; when it had everything, if ever."""
+        """Waits for a round, which may have begun before. Returns complete_until after it."""
         before = status(self)["reads"]
         self.clock.pass_time(3)
         said = eventually(lambda: (s := status(self))["reads"] != before and s, "a round")
         return said["complete_until"]
 
     def catch_up(self):
-        """What there is now is shown soon."""
+        """Waits until everything that is in the remote now is shown."""
         before = self.ask()
         eventually(lambda: self.ask() != before, "the end of the log")
 
@@ -67,7 +67,7 @@ def follow(remote, case, *options, **where):
 
 @contextlib.contextmanager
 def followed(case, *options):
-    """A Remote, what is replicated there, a Follower of that, and the clock of what it follows."""
+    """Yields a Remote, the replicated mount, a Follower of it, and the clock of the mount."""
     clock = Clock(case)
     with Remote() as remote, remote.mount(case, *options, "replicate_every=10", clock=clock) as m:
         fill(m)
@@ -104,7 +104,7 @@ def attributes(path):
 
 
 def tree(m):
-    """None while it changes."""
+    """Returns the tree, or None if it is changing."""
     try:
         return {
             name: (what, attributes(os.path.join(os.fsencode(m.mnt), name)))
@@ -118,7 +118,7 @@ def tree(m):
 
 
 def shows(f, m):
-    """The follower shows what the other host has."""
+    """Waits until the follower shows what the other host has."""
     wait_current(m)
     f.catch_up()
     want = tree(m)
@@ -260,7 +260,7 @@ def what_is_open_changes(case, seal):
 
 
 def refusals(f):
-    """Every kind of change."""
+    """Yields attempts at all kinds of changes."""
     small, other = f("cache/shell/small"), f("cache/other")
     for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC, os.O_WRONLY | os.O_APPEND):
         yield lambda flags=flags: os.open(small, flags)
@@ -342,7 +342,7 @@ def slices_searches_and_lists_are_answered(case):
         assert "persistent/notes/needle.md" not in listed()
 
 
-# --- What it costs --------------------------------------------------------------------------------
+# --- Cost -----------------------------------------------------------------------------------------
 
 
 @test
@@ -399,7 +399,7 @@ def while_another_host_works_it_asks_as_rarely(case):
         shows(f, m)
 
 
-# --- What may happen ------------------------------------------------------------------------------
+# --- Events ---------------------------------------------------------------------------------------
 
 
 @test
@@ -432,10 +432,10 @@ def a_newer_checkpoint_is_built_on_before_the_old_one_is_garbage(case):
 
 
 def pass_the_garbage(remote, m, clock):
-    """All that there is to begin with now goes."""
+    """Removes everything with which a follower could begin now."""
     old = {n for n in remote.names() if n.startswith("ckpt/0") and "part" not in n}
     for i in range(2):
-        push(m)  # it may be the anchor, and the next the newer one
+        push(m)  # it may become the anchor, and the next one the newer checkpoint
         push(m)
         m.make("cache/shell/proof", b"%d" % i)
         wait_current(m)
@@ -516,7 +516,7 @@ def a_gap_of_the_log_is_passed(case):
 def while_the_remote_is_away_all_that_is_here_is_read(case, how):
     with followed(case, SEAL_SOON) as (remote, m, f, clock):
         push(m)
-        # In an object of its own, so that it does not come with another file.
+        # In a separate object, so that it is not fetched along with another file.
         m.make("cache/web/far", noise(3 * MIB, 9))
         m.wait_sealed(m("cache/web/far"))
         push(m)
@@ -563,7 +563,7 @@ def sealing_key(case, name="key"):
 
 
 def says(f, text, code=1, **environment):
-    """It does not start, with one line and that exit code."""
+    """The follower does not start, but prints one line and exits with `code`."""
     f.launch(**environment)
     log = os.dup(f.log.fileno())
     try:
@@ -593,14 +593,14 @@ def a_sealed_store_is_followed_with_its_key(case):
                 shows(f, m)
 
 
-# --- What is refused ------------------------------------------------------------------------------
+# --- Refusals -------------------------------------------------------------------------------------
 
 
 @test
 def without_a_store_or_its_remote_there_is_no_mount(case):
     with Remote() as remote:
         f = Follower(remote, case)
-        says(f, "no store is replicated to there")
+        says(f, "the remote has no store")
         bucket = remote.buckets.pop("test")
         says(f, "NoSuchBucket")
         remote.buckets["test"] = bucket
@@ -636,7 +636,7 @@ def it_ends_while_its_remote_hangs(case, reads):
             reader.start()
             eventually(lambda: f.requests(before) > 1, "a read hangs")
             f.process.send_signal(signal.SIGTERM)
-            # Its requests would take 20 seconds each.
+            # Each of its requests would take 20 seconds.
             assert f.process.wait(15) == 0
             assert f.wait() == 0
             reader.join()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The S3 of the tests and a real one, Ceph's, do the same."""
+"""The S3 of the tests behaves like a real one, that of Ceph."""
 import contextlib
 import os
 import threading

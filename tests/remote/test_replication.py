@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A store in object storage: what is restored, who may write, what goes."""
+"""A store in object storage: restoring it, who may write to it, and removing garbage."""
 import errno
 import os
 import re
+import subprocess
+import threading
 import time
 
 import paths  # noqa: F401
 from clock import HOUR, Clock
 from files import KIB, MIB, log_text, noise
 from harness import (
-    OFFLOAD, SEAL_NEVER, SEAL_SOON, eventually, main, raises, read, run, same, test, write, xattr,
+    OFFLOAD, SEAL_NEVER, SEAL_SOON, SLOW, eventually, main, raises, read, run, same, test, write,
+    xattr,
 )
 from replication import (
     Remote, copy_store, fill, push, remove_remote, same_tree_elsewhere, status, tree,
@@ -87,8 +90,36 @@ def a_checkpoint_of_nothing_new_is_as_good(case):
         same_tree_elsewhere(remote, case, want)
 
 
+@test
+def a_push_waits_for_what_it_asked_for(case):
+    """Not only for the push of another that was under way."""
+
+    def begin():
+        return subprocess.Popen([OFFLOAD, "remote", "push", "--dir", m.mnt])
+
+    def hold():
+        answer = threading.Event()
+        return remote.fault("delay", kind="put", key="a/ckpt/*/0*", until=answer), answer
+
+    with Remote() as remote, remote.mount(case, SEAL_SOON) as m:
+        wait_current(m)
+        rule, answer = hold()
+        first = begin()
+        rule.wait()
+        second = begin()
+        eventually(lambda: status(m)["pushes_due"] == 2, "it has asked")
+        rule, another = hold()
+        answer.set()
+        assert first.wait(20 * SLOW) == 0
+        rule.wait()
+        time.sleep(0.5)
+        assert second.poll() is None, "the remote lacks its checkpoint"
+        another.set()
+        assert second.wait(20 * SLOW) == 0
+
+
 def churn(m, rounds):
-    """Content that comes and goes, with checkpoints."""
+    """Makes and removes content, with checkpoints."""
     for i in range(rounds):
         for kept in ("gone", "stays"):
             m.wait_sealed(m.make(f"cache/{kept}/{i}", noise(1 * MIB, f"{kept} {i}")))
@@ -112,7 +143,7 @@ def garbage_goes_after_an_hour_and_whoever_needed_it_is_deposed(case):
             gone = set()
             while not any(key.startswith("pack/") for key in gone):
                 m.tidy()
-                push(m)  # it may be the anchor, and the next the newer one
+                push(m)  # it may become the anchor, and the next one the newer checkpoint
                 push(m)
                 m.make("cache/shell/proof", b"the epoch is still ours")
                 wait_current(m)
@@ -216,7 +247,7 @@ def refuses(remote, store, saying):
 @test
 def a_restore_needs_an_empty_directory_and_a_store_to_restore(case):
     with Remote() as remote:
-        refuses(remote, case.path("new"), "no store is replicated to there")
+        refuses(remote, case.path("new"), "the remote has no store")
         assert not os.path.exists(case.path("new"))
         with remote.mount(case) as m:
             fill(m)
@@ -238,7 +269,7 @@ def a_restore_needs_an_empty_directory_and_a_store_to_restore(case):
 
 
 def is_read_only(m):
-    """A deposed mount reads, and takes nothing."""
+    """A deposed mount can be read but not changed."""
     same(read(m("cache/shell/small")), b"a few bytes\n")
     with raises(errno.EIO, errno.EROFS):
         m.make("cache/shell/refused", b"x")
@@ -266,7 +297,7 @@ def of_two_copies_of_a_store_one_goes_on(case, replicated):
             want = tree(m)
             wait_current(m)
             with remote.mount(case, store=case.path("copy"), mnt=case.path("copy-mnt")) as copy:
-                # One that never had the log has nothing that another host could have taken over.
+                # A copy that never had the log had nothing that another host could take over.
                 assert wait_state(copy, "deposed" if replicated else "refused")["error"]
                 if replicated:
                     is_read_only(copy)

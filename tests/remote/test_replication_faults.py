@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """
 Replication under random faults. Environment: OFFLOADFS_FAULTS_SEEDS (FIRST:LAST),
-OFFLOADFS_FAULTS_EVENTS (of each life), OFFLOADFS_FAULTS_REPORT (a file that gets a line of JSON for
+OFFLOADFS_FAULTS_EVENTS (per life), OFFLOADFS_FAULTS_REPORT (a file that gets a line of JSON for
 each life).
 """
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Replication to what is away, refuses or is no good, and what dies meanwhile."""
+"""Replication to a remote that is away, refuses or is unusable, and deaths during it."""
 import contextlib
 import errno
 import os
@@ -49,7 +49,7 @@ def mounts_that_die_before_they_have_an_epoch_do_no_harm(case):
             wait_current(m)
         log = case.path("failpoints")
         for _ in range(20):
-            # After the probe's two: the FENCE.
+            # The probe makes two, then comes the FENCE.
             m.launch(OFS_FAILPOINT="remote.put=kill@3", OFS_FAILPOINT_LOG=log)
             assert m.wait() == -signal.SIGKILL
         assert len(read(log).splitlines()) == 20
@@ -67,7 +67,7 @@ def a_restore_that_died_leaves_a_lineage_that_can_be_read(case):
             want = tree(m)
             wait_current(m)
         for i in range(5):
-            # After the probe's two, the epoch of the FENCE of the one before, and a FENCE.
+            # The probe makes two, then come the epoch of the previous FENCE and a FENCE.
             os.environ["OFS_FAILPOINT"] = f"remote.put=kill@{5 if i else 4}"
             done = remote.restore(case.path(f"dead-{i}"), check=False)
             assert done.returncode == -signal.SIGKILL, done
@@ -172,7 +172,7 @@ def a_full_disk_costs_nothing_that_was_stored(case, away):
         same_tree_elsewhere(remote, case, want)
 
 
-# --- A remote that cannot be used -----------------------------------------------------------------
+# --- An unusable remote ---------------------------------------------------------------------------
 
 
 def refused_to_add(remote, case, saying, location=None):

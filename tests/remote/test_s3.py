@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The S3 that replication is tested against: what it verifies, does and spoils."""
+"""The S3 for the tests of replication: what it verifies, its operations, and its faults."""
 import contextlib
 import email.utils
 import hashlib
@@ -32,7 +32,7 @@ def when(answer, header):
     return email.utils.parsedate_to_datetime(answer.headers[header]).timestamp()
 
 
-# --- What it verifies -----------------------------------------------------------------------------
+# --- Verification ---------------------------------------------------------------------------------
 
 
 def tampered(headers):
@@ -113,7 +113,7 @@ def a_reader_reads_and_writes_nothing(_case):
         assert s3.count(who="read-key") == 4 and s3.count(who="read-key", writes=True) == 2
 
 
-# --- What it does ---------------------------------------------------------------------------------
+# --- Operations -----------------------------------------------------------------------------------
 
 NAMES = ["plain", "a b/c+d&e=f", "100%/%41", "ü/漢字", "dots/../x", "double//slash", "~-_.!*'()"]
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-A headless Chromium, driven by the WebDriver protocol (chromedriver) with nothing but the standard
-library.
-"""
+"""A headless Chromium, driven by WebDriver (chromedriver) with the standard library only."""
 import base64
 import contextlib
 import json
@@ -25,13 +22,13 @@ class WebDriverError(Exception):
 
 
 class Browser:
-    """One window. Elements are named by CSS selectors."""
+    """One window. Elements are identified by CSS selectors."""
 
     def __init__(self, base):
         self.base = base
-        # No proxy of the environment stands between us and the loopback.
+        # Bypasses any proxy that the environment sets.
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        self.requests = []  # the addresses of all that was asked for
+        self.requests = []  # the URLs of everything requested
 
     def ask(self, method, path, body=None):
         data = json.dumps(body or {}).encode() if method == "POST" else None
@@ -47,11 +44,11 @@ class Browser:
         self.ask("POST", "/url", {"url": address})
 
     def run(self, script, *args):
-        """The value that a function of this body returns."""
+        """Runs the body of a function in the page. Returns its value."""
         return self.ask("POST", "/execute/sync", {"script": script, "args": list(args)})
 
     def go(self, fragment):
-        """To a place in the page, without loading it anew; returns once the page has been told."""
+        """Goes to a place in the page without reloading it. Returns once the page knows."""
         script = (
             "const [to, done] = arguments, before = location.hash; location.hash = to;"
             "if (location.hash === before) done();"
@@ -60,11 +57,11 @@ class Browser:
         self.ask("POST", "/execute/async", {"script": script, "args": [fragment]})
 
     def wait(self, script, what, seconds=20):
-        """Until the expression is true; returns its value."""
+        """Waits until an expression is true. Returns its value."""
         return eventually(lambda: self.run(f"return ({script})"), what, seconds)
 
     def wait_for(self, selector, text=""):
-        """Until an element is there that holds a text, whose characters may have been split."""
+        """Waits for an element with a text, even if its characters are split over others."""
         return eventually(
             lambda: self.run(
                 "return [...document.querySelectorAll(arguments[0])]"
@@ -93,7 +90,7 @@ class Browser:
             "s.dispatchEvent(new Event('change', {bubbles: true}))", selector, value)
 
     def press(self, *keys):
-        """Presses keys, by their names or as texts, wherever the focus is."""
+        """Presses keys, given by name or as text, wherever the focus is."""
         actions = []
         for key in keys:
             value = KEYS.get(key, key)
@@ -103,7 +100,7 @@ class Browser:
         self.ask("POST", "/actions", {"actions": [keyboard]})
 
     def tab_to(self, selector, limit=200):
-        """Presses Tab until the element has the focus: it can be reached without a mouse."""
+        """Presses Tab until the element has the focus, which shows that no mouse is needed."""
         for _ in range(limit):
             if self.run("return document.activeElement.matches(arguments[0])", selector):
                 return
@@ -111,7 +108,7 @@ class Browser:
         raise AssertionError(f"Tab does not reach '{selector}'")
 
     def command(self, name, **params):
-        """A command of the DevTools protocol."""
+        """Runs a command of the DevTools protocol."""
         return self.ask("POST", "/goog/cdp/execute", {"cmd": name, "params": params})
 
     def resize(self, width, height):
@@ -119,7 +116,7 @@ class Browser:
                      deviceScaleFactor=1, mobile=False)
 
     def prefer(self, scheme):
-        """What the user's system has as its colours: "light" or "dark"."""
+        """Sets the colour scheme of the user's system: "light" or "dark"."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.command("Emulation.setEmulatedMedia", features=[feature])
 
@@ -129,8 +126,8 @@ class Browser:
 
     def complaints(self):
         """
-        What the console says since the last call; a violation of the content security policy is
-        among it. Notes the requests, too.
+        Returns what the console has said since the last call, which includes violations of the
+        content security policy. Also records the requests.
         """
         for entry in self.ask("POST", "/se/log", {"type": "performance"}):
             message = json.loads(entry["message"])["message"]
@@ -155,7 +152,7 @@ def _session(base, profile):
 
 @contextlib.contextmanager
 def browser():
-    """A browser with a profile of its own; the test is skipped where there is none."""
+    """Yields a browser with a new profile. Skips the test if there is no browser."""
     if not shutil.which("chromedriver") or not shutil.which("chromium"):
         raise Skip("needs chromium and chromedriver (tools/bootstrap --test)")
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as home:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
 A client of the Model Context Protocol for tests, over standard input and output or over HTTP, with
-a validator for the part of JSON Schema that the server's schemas use.
+a validator for the part of JSON Schema that the server uses.
 """
 import base64
 import contextlib
@@ -20,7 +20,7 @@ META = "io.modelcontextprotocol/"
 
 
 def meta(version=MODERN, **more):
-    """What the parameters of a modern request have."""
+    """Returns the `_meta` member of a modern request."""
     return {
         META + "protocolVersion": version,
         META + "clientInfo": {"name": "test", "version": "1"},
@@ -39,8 +39,8 @@ class Failed(Exception):
 
 class Client:
     """
-    What both transports have in common. `modern` says how requests are made where a call does not;
-    `send` takes a message or bytes, and `receive` gives the answer to an id.
+    The common part of both transports. `modern` is the default for requests. `send` takes a message
+    or bytes, and `receive` returns the answer to an id.
     """
 
     def __init__(self, modern=True):
@@ -48,7 +48,7 @@ class Client:
         self.last_id = 0
 
     def make(self, method, params=None, **parts):
-        """A request with a new id."""
+        """Returns a request with a new id."""
         self.last_id += 1
         params = dict(params or {})
         if self.modern:
@@ -59,12 +59,12 @@ class Client:
         return {**message, **parts}
 
     def ask(self, message, seconds=30):
-        """Sends a request and returns its answer, whatever that is."""
+        """Sends a request. Returns the answer, whatever it is."""
         self.send(message)
         return self.receive(message["id"], seconds)
 
     def request(self, method, params=None, seconds=30):
-        """The result; raises Failed."""
+        """Returns the result, or raises Failed."""
         answer = self.ask(self.make(method, params), seconds)
         assert answer["jsonrpc"] == "2.0", answer
         assert set(answer) in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"}), answer
@@ -78,7 +78,7 @@ class Client:
         return answer["result"]
 
     def call(self, tool, **arguments):
-        """The structured content of a tool's result, which must be as its schema says."""
+        """Returns the structured content of a tool's result, which must match its schema."""
         return self.result(tool, **arguments)["structuredContent"]
 
     def result(self, tool, **arguments):
@@ -90,7 +90,7 @@ class Client:
         return result
 
     def complaint(self, tool, **arguments):
-        """The sentence of a tool that must fail."""
+        """Calls a tool that must fail. Returns its sentence."""
         result = self.request("tools/call", {"name": tool, "arguments": arguments})
         assert result["isError"] and len(result["content"]) == 1, result
         assert "structuredContent" not in result, result
@@ -104,7 +104,7 @@ class Client:
         return self._tools
 
     def pages(self, method, member, **params):
-        """What all pages of a list have, in their order."""
+        """Returns the entries of all pages of a list, in order."""
         seen, got = set(), []
         while True:
             page = self.request(method, params)
@@ -117,7 +117,7 @@ class Client:
 
 
 class Stdio(Client):
-    """The command `offload mcp` with these options, and more in its environment."""
+    """Runs `offload mcp` with these options and additions to its environment."""
 
     name = "stdio"
 
@@ -132,7 +132,7 @@ class Stdio(Client):
             env={**os.environ, **environment},
         )
         self.arrived = queue.Queue()
-        self.answers = {}  # those that nobody has asked for yet; by id
+        self.answers = {}  # not yet asked for, by id
         self.others = []  # messages without an id
         self.threads = [
             threading.Thread(target=self._read, daemon=True),
@@ -157,7 +157,7 @@ class Stdio(Client):
         self.process.stdin.flush()
 
     def take(self, seconds=30):
-        """The next message; None: there are no more. queue.Empty: not in time."""
+        """Returns the next message, or None at the end. Raises queue.Empty if it is late."""
         line = self.arrived.get(timeout=max(seconds, 0) * SLOW if seconds else 0.001)
         if line is None:
             self.arrived.put(None)
@@ -177,13 +177,13 @@ class Stdio(Client):
         return self.answers.pop(number)
 
     def silent(self, seconds=0.3):
-        """Nothing comes."""
+        """Fails if anything arrives."""
         with contextlib.suppress(queue.Empty):
             raise AssertionError(f"unexpected: {self.take(seconds)}")
         assert not self.answers, self.answers
 
     def close(self, code=0):
-        """Ends its input, after which it must end, with nothing more to say."""
+        """Closes its input, after which it must exit without saying more."""
         if self.process.stdin and not self.process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
@@ -208,14 +208,14 @@ class Stdio(Client):
 
 
 def _header(text):
-    """A value for a header, encoded where it would not arrive as it is."""
+    """Returns a header value, encoded if it would not arrive unchanged."""
     if text.isascii() and text.isprintable() and text == text.strip():
         return text
     return "=?base64?" + base64.b64encode(text.encode()).decode() + "?="
 
 
 class Http(Client):
-    """A server on the loopback or a Unix socket, each message in a request of its own."""
+    """A server on the loopback or a Unix socket. Each message is sent in a separate request."""
 
     name = "http"
 
@@ -224,7 +224,7 @@ class Http(Client):
         self.connect, self.path, self.headers = connect, path, headers or {}
         self.answers = {}
         self.others = []
-        self.status = None  # of the last message
+        self.status = None  # of the latest message
 
     def send(self, message):
         headers = {
@@ -293,7 +293,7 @@ _KNOWN = {
 
 
 def validate(schema, value, at="$"):
-    """Raises an AssertionError that says where the value is not as the schema says."""
+    """Raises an AssertionError that says where the value violates the schema."""
     assert set(schema) <= _KNOWN, f"{at}: keywords {set(schema) - _KNOWN}"
     types = schema.get("type", [])
     types = types if isinstance(types, list) else [types]

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-The page of offload serve in a browser, for tests. Screenshots go to OFFLOADFS_TEST_SHOTS, if it is
-set.
-"""
+"""The page of offload serve in a browser. Screenshots go to OFFLOADFS_TEST_SHOTS, if set."""
 import contextlib
 import os
 
@@ -14,13 +11,13 @@ VIEWS = ["", "files", "expiring", "tasks", "log", "search?q=line"]
 
 
 class Page:
-    """The page of a tree, in a browser. `served` is where."""
+    """The page of a tree, in a browser. `served` is its URL."""
 
     def __init__(self, b, served):
         self.b, self.served = b, served
 
     def go(self, view):
-        """Shows a view, and waits until it is there."""
+        """Shows a view and waits until it is complete."""
         self.b.go("#/" + view)
         self.settle()
 
@@ -29,7 +26,7 @@ class Page:
                     "the view is there")
 
     def check(self):
-        """Nothing of what the server says became more than text, and nothing else was loaded."""
+        """The server's data has stayed text, and nothing foreign was loaded."""
         b = self.b
         assert b.complaints() == [], "the console is not empty"
         assert b.run("return window.harmed") is None, "a script of the content ran"
@@ -53,7 +50,7 @@ def put(m, content, *words):
 
 @contextlib.contextmanager
 def serving(m):
-    """The address of a server of this tree, and its token."""
+    """Yields the URL of a server of this tree, and its token."""
     with Server(m.case, "--listen", "127.0.0.1:0", where=["-d", m.mnt]) as server:
         yield server.urls[0].rstrip("/"), server.token
 
@@ -73,14 +70,14 @@ def page_of(m):
 
 
 def tree(m, count=10):
-    """Files of several tiers, categories and tasks."""
+    """Makes files of several tiers, categories and tasks."""
     for i in range(count):
         top = ("cache/web", "tasks/T/shell", "tasks/U/notes", "persistent/reports")[i % 4]
         m.make(f"{top}/{i:06}.txt", b"line one of %d\nline two\nneedle%d here\n" % (i, i))
 
 
 def check_files(page, count):
-    """However many there are, a page of them is in the browser."""
+    """Checks that the browser holds one page of files, however many there are."""
     b = page.b
     assert "Tokens saved" in b.text() and "working" in b.text(), b.text()
     assert b.run("return document.querySelector('.tiles dd').textContent") != "0"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A proxy for clients that cannot be told a token: it adds one, and is otherwise not there."""
+"""A transparent proxy that adds the token, for clients that cannot be given one."""
 import contextlib
 import selectors
 import socket
@@ -10,7 +10,7 @@ HEAD_MAX = 1 << 16
 
 @contextlib.contextmanager
 def adding(token, port):
-    """Gives the port of a proxy on the loopback to another one there."""
+    """Yields the port of a proxy on the loopback that forwards to `port`."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         own = listener.getsockname()[1]
         threading.Thread(
@@ -29,7 +29,7 @@ def _accept(listener, own, port, token):
 
 
 def _serve(client, own, port, token):
-    """One request; then both sides are told to close."""
+    """Forwards one request and asks both sides to close the connection."""
     with client, contextlib.suppress(OSError):
         head, body = _read_head(client)
         if not head:
@@ -51,7 +51,7 @@ def _read_head(client):
 
 
 def _edit(head, own, port, token):
-    """The request's head as if it had been sent to the server itself, with the token."""
+    """Returns the head as if it had been sent to the server itself, with the token."""
     first, *lines = head.split(b"\r\n")
     kept = []
     for line in lines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""As much of JSON Schema and OpenAPI as our descriptions use."""
+"""The part of JSON Schema and OpenAPI that our descriptions use."""
 
 TYPES = {
     "object": dict,
@@ -24,7 +24,7 @@ def is_type(value, name):
 
 
 def check(value, schema, root, where="$"):
-    """AssertionError: `value` is not what the schema says."""
+    """Raises an AssertionError if `value` violates the schema."""
     unknown = set(schema) - KNOWN
     assert not unknown, f"{where}: the validator does not know {unknown}"
     if "$ref" in schema:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`offload serve` for tests: started on a case's tree, asked over its socket or over TCP."""
+"""`offload serve` for tests: started on a case's tree, asked over its socket or TCP."""
 import contextlib
 import http.client
 import json
@@ -39,7 +39,7 @@ class Answer:
 
 
 class Server:
-    """A server; its first socket is asked, or, with tcp=True, its first address."""
+    """A server. Requests go to its first socket or, with tcp=True, to its first address."""
 
     def __init__(self, case, *words, where=None, environment=None, **options):
         self.case = case
@@ -95,7 +95,7 @@ class Server:
         return self
 
     def stop(self, number=signal.SIGTERM):
-        """Ends it; returns its exit code, and shows what it said."""
+        """Ends the server and shows its output. Returns its exit code."""
         process, self.process = self.process, None
         process.send_signal(number)
         try:
@@ -107,7 +107,7 @@ class Server:
             print(f"--- the server said:\n{said.decode(errors='replace')}---", flush=True)
         return process.returncode
 
-    # --- asking
+    # --- Requests
 
     @property
     def address(self):
@@ -120,7 +120,7 @@ class Server:
         return http.client.HTTPConnection(*self.address, timeout=50 * SLOW)
 
     def raw(self, tcp=False):
-        """A connected socket."""
+        """Returns a connected socket."""
         if tcp:
             return socket.create_connection(self.address, timeout=50 * SLOW)
         s = socket.socket(socket.AF_UNIX)
@@ -140,7 +140,7 @@ class Server:
             return Answer(c.getresponse())
 
     def ask(self, method, path, body=None, status=200, **options):
-        """The JSON of an answer that has this status."""
+        """Returns the JSON of an answer, which must have this status."""
         answer = self.request(method, path, body, **options)
         assert answer.status == status, f"{method} {path}: expected {status}, got {answer}"
         return answer.json
@@ -152,19 +152,19 @@ class Server:
         return self.ask("POST", path, body, **options)
 
     def refuses(self, method, path, body=None, status=400, saying="", **options):
-        """The answer must be an error of this status with these words."""
+        """The answer must be an error with this status and these words. Returns the error."""
         error = self.ask(method, path, body, status=status, **options)["error"]
         assert saying in error["message"], error
         return error
 
     def put(self, text, **members):
-        """Stores a text; returns what is told of it."""
+        """Stores a text. Returns its memory reference."""
         answer = self.post("/v1/memories", {"content": text, **members}, status=201)
         return answer["memory_refs"][0]
 
     @contextlib.contextmanager
     def events(self, path="/v1/events", **headers):
-        """A stream of events, as dictionaries."""
+        """Yields a stream of events, as dictionaries."""
         with contextlib.closing(self.connection()) as c:
             c.request("GET", path, headers=headers)
             response = c.getresponse()
@@ -178,7 +178,7 @@ class Server:
         return float(line.split()[-1])
 
     def rss(self):
-        """Bytes."""
+        """Returns the resident memory, in bytes."""
         with open(f"/proc/{self.process.pid}/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -199,7 +199,7 @@ def _read_events(response):
 
 
 def exchange(s, data, until_end=True):
-    """Sends bytes on a socket; returns all that comes back up to its end."""
+    """Sends bytes on a socket. Returns everything received up to its end."""
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         s.sendall(data)
     got = b""
@@ -212,5 +212,5 @@ def exchange(s, data, until_end=True):
 
 
 def statuses(answer):
-    """The statuses of the replies in these bytes."""
+    """Returns the status codes of the responses in these bytes."""
     return [int(n) for n in re.findall(rb"(?:^|\n|\})HTTP/1\.[01] (\d+)", answer)]

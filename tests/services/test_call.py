@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""offload call: the calls of servers, for programs that run the tool."""
+"""offload call: the servers' calls, for programs that run the tool."""
 import json
 import os
 
@@ -10,7 +10,7 @@ from harness import OFFLOAD, SLOW, main, run, stopped, test
 
 
 def call(case, name, args=None, code=0, words=("--json",)):
-    """What it prints as JSON, and what it says."""
+    """Returns the JSON on standard output, and standard error."""
     text = args if isinstance(args, bytes) else json.dumps(args).encode() if args else b""
     done = run(
         OFFLOAD,
@@ -90,7 +90,7 @@ def failures_are_told(case):
             answer, said = call(case, name, args, code)
             assert answer["error"]["code"] == word, answer
             assert saying in answer["error"]["message"] and saying in said, (answer, said)
-            # Without --json nothing but the answer is on standard output.
+            # Without --json, standard output has nothing but the answer.
             assert call(case, name, args, code, words=()) == (None, said)
     answer, said = call(case, "tasks", {}, code=1)
     assert answer["error"]["code"] == "not_found" and "not a mounted tree" in said, answer

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The Model Context Protocol as its own inspector and conformance suite see it. tools/conformance
-installs both and names the folder in OFFLOADFS_CONFORMANCE; without that there is nothing to do.
+The Model Context Protocol, checked by its inspector and conformance suite. tools/conformance
+installs both and sets OFFLOADFS_CONFORMANCE to their directory. Without it these tests are skipped.
 """
 import contextlib
 import json
@@ -26,7 +26,7 @@ TOKEN = "a-token-of-this-test"
 
 
 def script(package, path):
-    """The words that run a script of an installed package."""
+    """Returns the words that run a script of an installed package."""
     folder = os.environ.get("OFFLOADFS_CONFORMANCE")
     if not folder:
         raise Skip("OFFLOADFS_CONFORMANCE is not set: tools/conformance sets it")
@@ -40,7 +40,7 @@ def script(package, path):
 
 
 def run(case, words, seconds=120):
-    """Runs a client with nothing of ours in its environment."""
+    """Runs a client without any of our settings in its environment."""
     home = case.path("home")
     os.makedirs(home, exist_ok=True)
     return subprocess.run(
@@ -59,7 +59,7 @@ def run(case, words, seconds=120):
 
 
 def inspect(case, era, target, method, *options):
-    """The result that the inspector got; it checks that it is one."""
+    """Returns the result that the inspector received. The inspector checks its form."""
     words = script("@modelcontextprotocol/inspector", "clients/launcher/build/index.js")
     words += ["--cli", "--protocol-era", era, "--format", "json", "--method", method]
     done = run(case, [*words, *options, *target])
@@ -68,7 +68,7 @@ def inspect(case, era, target, method, *options):
 
 
 def look_around(case, era, target):
-    """All that the inspector can do with our server."""
+    """Does everything that the inspector can do with our server."""
     listed = inspect(case, era, target, "tools/list", "--strict")
     assert len(listed["tools"]) == 7, listed
 
@@ -106,7 +106,7 @@ def inspector_over_http(case, era):
 
 @contextlib.contextmanager
 def serving(case):
-    """`offload serve`, behind a proxy that has its token; gives the port of that."""
+    """Runs `offload serve` behind a proxy that adds its token. Yields the proxy's port."""
     token = pathlib.Path(case.path("token"))
     token.write_text(TOKEN + "\n")
     token.chmod(0o600)
@@ -146,11 +146,11 @@ def suite(case, port, *options):
 @test(variants=REVISIONS, timeout=600)
 def conformance(case, revision):
     """
-    What a revision requires. What its fixture has and we do not is in conformance-REVISION.yaml;
-    anything else must pass, and what passes must not be there.
+    Meets the requirements of a revision. What the suite's fixture has and we lack is listed in
+    conformance-REVISION.yaml. Everything else must pass, and nothing listed there may.
     """
     expected = HERE / f"conformance-{revision}.yaml"
-    with Stdio("--store", case.store) as client:  # a resource to be read
+    with Stdio("--store", case.store) as client:  # makes a resource that can be read
         client.call("memory_offload", content="x\n")
     with serving(case) as port:
         done = suite(
@@ -162,7 +162,7 @@ def conformance(case, revision):
 
 @test(timeout=300)
 def headers(case):
-    """What the protocol requires of them, and the suite does not count yet."""
+    """Requirements for headers that the suite does not count yet."""
     with serving(case) as port:
         done = suite(
             case, port, "--scenario", "http-header-validation", "--spec-version", "2026-07-28"

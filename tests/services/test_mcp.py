@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""offload mcp: the Model Context Protocol in its three versions, with a client of our own."""
+"""offload mcp: the three versions of the Model Context Protocol, with a client of our own."""
 import base64
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -12,7 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
-from harness import OFFLOAD, SEAL_SOON, eventually, main, same, stopped, test  # noqa: E402
+from harness import OFFLOAD, SEAL_SOON, eventually, main, run, same, stopped, test  # noqa: E402
 from mcp_client import LEGACY, META, MODERN, Failed, Stdio, meta  # noqa: E402
 
 ERAS = {"modern": True, "legacy": False}
@@ -40,7 +41,7 @@ def on_store(case, modern=True):
 
 @contextlib.contextmanager
 def somewhere(case, mounted, modern=True):
-    """A client of a new tree, mounted or not."""
+    """Yields a client of a new tree, mounted or not."""
     if not mounted:
         with on_store(case, modern) as client:
             yield client
@@ -50,12 +51,12 @@ def somewhere(case, mounted, modern=True):
 
 
 def store(client, text, **more):
-    """Offloads a text; returns its ref."""
+    """Offloads a text. Returns its ref."""
     return client.call("memory_offload", content=text, **more)["memory_refs"][0]["id"]
 
 
 def fails(client, code, method, **params):
-    """The request must fail with this code; returns the error."""
+    """The request must fail with this code. Returns the error."""
     try:
         result = client.request(method, params)
     except Failed as e:
@@ -65,7 +66,7 @@ def fails(client, code, method, **params):
     raise AssertionError(f"expected {code}, got {result}")
 
 
-# --- What the server says of itself ---------------------------------------------------------------
+# --- Discovery and versions -----------------------------------------------------------------------
 
 
 @test
@@ -76,7 +77,7 @@ def discover(case):
         assert said["capabilities"] == {"tools": {}, "resources": {}}, said
         assert said["ttlMs"] > 0 and said["cacheScope"] == "public", said
         assert 0 < len(said["instructions"].split()) < 120, said
-        # What identifies the client may be left out, and extensions may be there.
+        # The client's identity is optional, and extensions are allowed.
         short = meta(**{"com.example/x": 1})
         del short[META + "clientInfo"]
         assert client.request("server/discover", {"_meta": short})["supportedVersions"]
@@ -84,7 +85,7 @@ def discover(case):
 
 @test(variants={v: v for v in LEGACY + ("1999-01-01", MODERN)})
 def initialize(case, version):
-    """The client's version where that has a handshake, else the newest one that has."""
+    """Uses the client's version if it has a handshake, or else the newest one that does."""
     with on_store(case, modern=False) as client:
         params = {
             "protocolVersion": version,
@@ -123,7 +124,7 @@ def tools_list(case, modern):
 
 @test
 def both_eras_at_once(case):
-    """Each request says which it is of, and nothing is remembered."""
+    """Each request names its era, and the server keeps no state."""
     with on_store(case) as client:
         for modern in (True, False, True, False):
             client.modern = modern
@@ -145,7 +146,7 @@ def both_eras_at_once(case):
 # --- Messages -------------------------------------------------------------------------------------
 
 WRONG = {
-    # bytes: (code, id)
+    # message: (code, id)
     b"{": (-32700, None),
     b"hello": (-32700, None),
     b'{"jsonrpc":"2.0","id":1,"method":"ping"} x': (-32700, None),
@@ -180,7 +181,7 @@ WRONG = {
     b'{"jsonrpc":"2.0","id":1,"method":"completion/complete"}': (-32601, 1),
 }
 
-# To these there is no answer.
+# Messages without an answer.
 SILENT = [
     b"",
     b"  \t ",
@@ -215,7 +216,7 @@ def wrong_messages(case):
 
 @test
 def deep_messages(case):
-    """Whatever is in whatever, the server answers and goes on."""
+    """However deeply a message is nested, the server answers and goes on."""
     with on_store(case, modern=False) as client:
         for depth in (150, 1000, 2000, 100_000):
             deep = b'{"x":' * depth + b"1" + b"}" * depth
@@ -231,7 +232,7 @@ def deep_messages(case):
 
 @test
 def wrong_requests(case):
-    """Modern requests whose parts are missing or of another type."""
+    """Modern requests with parts that are missing or of the wrong type."""
     with on_store(case) as client:
         for key in ("protocolVersion", "clientCapabilities"):
             short = meta()
@@ -259,7 +260,7 @@ def wrong_requests(case):
 
 @test
 def wrong_arguments(case):
-    """What a model can do better the next time is a result with a sentence, not an error."""
+    """Mistakes that a model can correct are results with a sentence, not errors."""
     with on_store(case) as client:
         store(client, "a line\n")
         for tool, arguments, words in (
@@ -295,7 +296,7 @@ def huge_messages(case):
 
 @test
 def long_line_without_end(case):
-    """Input that ends in the middle of a line that was too long."""
+    """Input that ends in the middle of a line that is too long."""
     client = on_store(case)
     client.process.stdin.write(b"x" * (LINE_MAX + 5))
     client.process.stdin.close()
@@ -314,7 +315,7 @@ def last_line_without_newline(case):
 
 @test
 def many_at_once(case):
-    """Requests of both eras, interleaved with nonsense; each is answered once, under its id."""
+    """Requests of both eras mixed with nonsense: each is answered once, under its id."""
     with case.mount(), on_mount(case) as client:
         refs = [store(client, f"text {i}\n" * 10) for i in range(5)]
         ids = []
@@ -355,9 +356,17 @@ def signals(case, number):
     client.close()
 
 
+@test(root=True)
+def the_first_process_of_a_container(case):
+    ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    alone = ("unshare", "--pid", "--fork", "--mount-proc")
+    done = run(*alone, OFFLOAD, "mcp", "--store", case.store, input=ping)
+    assert json.loads(done.stdout)["result"] == {}, done
+
+
 @test
 def nobody_reads(case):
-    """It ends by itself when the other end of its output is closed."""
+    """The server ends when the reading end of its output is closed."""
     process = subprocess.Popen(
         [OFFLOAD, "mcp", "--store", case.store],
         stdin=subprocess.PIPE,
@@ -374,7 +383,7 @@ def nobody_reads(case):
 
 @test
 def blocked_output(case):
-    """A client that does not read does not keep it from ending by a signal."""
+    """Even if its client does not read, the server can be ended by a signal."""
     with case.mount():
         process = subprocess.Popen(
             [OFFLOAD, "mcp", "-d", case.mnt], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -397,7 +406,7 @@ def blocked_output(case):
 
 
 def fetch_all(client, ref, **arguments):
-    """All of a content by what each answer says of the next."""
+    """Returns a whole content by following what each answer says about the next part."""
     parts, arguments = [], {"memory_id": ref, **arguments}
     while arguments:
         got = client.call("memory_fetch", **arguments)
@@ -460,7 +469,7 @@ def long_hits_are_linked(case, mounted):
 
 @test(variants=PLACES)
 def bounds(case, mounted):
-    """2,000 lines and 65,536 bytes, whatever is asked for, and all of it by going on."""
+    """An answer has at most 2,000 lines and 65,536 bytes, and the rest follows part by part."""
     texts = {
         "lines": "".join(f"{i}\n" for i in range(4 * LINES_MAX + 7)),
         "long lines": "".join(f"{i} {'x' * 999}\n" for i in range(500)),
@@ -488,7 +497,7 @@ def bounds(case, mounted):
 
 @test(variants=PLACES)
 def bytes_that_are_no_text(case, mounted):
-    """Tools show what there is of text; resources have the bytes."""
+    """Tools show as much text as there is, and resources return the bytes."""
     with somewhere(case, mounted) as client:
         png = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 500
         for data in (png, png[:1000], b"\xff"):
@@ -508,7 +517,7 @@ def bytes_that_are_no_text(case, mounted):
 
 @test(variants=PLACES)
 def pages(case, mounted):
-    """Cursors of both lists lead through all files, each once."""
+    """The cursors of both lists lead through all files, each once."""
     with somewhere(case, mounted) as client:
         refs = {store(client, f"number {i}\n", name=f"n{i}.txt") for i in range(230)}
         seen, cursor = [], {}
@@ -566,7 +575,7 @@ def resources(case, modern):
 
 @test
 def long_resources(case):
-    """They are cut, and say how to go on."""
+    """Long resources are cut and say how to continue."""
     with case.mount(), on_mount(case) as client:
         text = "".join(f"line {i}\n" for i in range(7000))
         uri, got = "offload://" + store(client, text), []
@@ -588,7 +597,7 @@ def long_resources(case):
 
 @test
 def agents_trees(case):
-    """What an agent's server can be asked for lies in that agent's tree."""
+    """An agent's server reaches only that agent's tree."""
     with case.mount() as m, on_mount(case) as outer:
         outside = store(outer, "the parent's secret\n")
         m.make("agents/a/persistent/notes/own.txt", b"its own secret\n")
@@ -630,7 +639,7 @@ def task(case, by_option):
 
 @test
 def no_store_yet(case):
-    """Reading from what is not there fails; storing makes it."""
+    """Reading fails as long as there is no store. Storing makes it."""
     with on_store(case) as client:
         assert client.request("tools/list")["tools"]
         client.complaint("memory_fetch", memory_id="abc123")
@@ -640,7 +649,7 @@ def no_store_yet(case):
 
 @test
 def mounted_meanwhile(case):
-    """The server does not keep the store from being mounted, nor the mount from being left."""
+    """The server neither prevents mounting nor unmounting."""
     with on_store(case) as client:
         ref = store(client, "before\n")
         with case.mount() as m:
@@ -652,10 +661,10 @@ def mounted_meanwhile(case):
 
 @test
 def daemon_killed(case):
-    """Between two calls the daemon dies and is started again; the server goes on."""
+    """The daemon dies between two calls and is started again. The server continues."""
     with case.mount() as m, on_mount(case) as client:
         ref = store(client, "kept\n")
-        m.kill9()  # what is at rest is read without a daemon
+        m.kill9()  # the store is read without a daemon
         assert client.call("memory_fetch", memory_id=ref)["text"] == "kept\n"
         m.start()
         assert client.call("memory_fetch", memory_id=ref)["text"] == "kept\n"
@@ -667,8 +676,8 @@ def daemon_killed(case):
 @test(timeout=120)
 def daemon_hangs(case):
     """
-    Every request is answered all the same, and what needs no tree at once. A server whose input ends
-    ends, too, although a call never comes back.
+    Every request is still answered, at once if it needs no tree. A server whose input has ended
+    exits although a call never returns.
     """
     with case.mount() as m, on_mount(case, OFFLOAD_TIMEOUT="1") as client:
         ref = store(client, "kept\n")
@@ -694,7 +703,7 @@ def daemon_hangs(case):
 
 @test
 def cancelled(case):
-    """A request that was cancelled before it was answered gets no answer."""
+    """A request that is cancelled before it is answered gets no answer."""
     with case.mount() as m, on_mount(case) as client:
         ref = store(client, "kept\n")
         call = {"name": "memory_fetch", "arguments": {"memory_id": ref}}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The Model Context Protocol over HTTP: POST /mcp of offload serve, with the tests of offload mcp."""
+"""The Model Context Protocol over HTTP: POST /mcp of offload serve, tested like offload mcp."""
 import contextlib
 import http.client
 import pathlib
@@ -34,7 +34,7 @@ class Connection(http.client.HTTPConnection):
 
 
 class Served(Http):
-    """A client of a server of its own, on a Unix socket. A context manager."""
+    """A client of its own server on a Unix socket. A context manager."""
 
     servers = 0
 
@@ -75,7 +75,7 @@ harness._tests[:] = [t for t in harness._tests if t.function.__name__ in SAME]
 
 @test
 def status_codes(case):
-    """Those that the protocol has for errors of messages; others are results with an error."""
+    """The protocol's statuses for errors of messages. Other errors are results with status 200."""
     with on_store(case) as client:
         call = {"name": "memory_list", "arguments": {}}
         for method, params, headers, status in (
@@ -108,7 +108,7 @@ def status_codes(case):
 
 @test
 def agents_by_header(case):
-    """The header that names an agent for the rest of the server does so here."""
+    """The header that names an agent works here, too."""
     with case.mount(), on_mount(case) as client:
         client.headers = {"Offload-Agent": "a"}
         ref = test_mcp.store(client, "its own\n")
@@ -120,7 +120,7 @@ def agents_by_header(case):
 
 @test
 def no_streams(case):
-    """There is nothing to listen to, and no session to be ended."""
+    """There are no streams to listen to and no sessions to end."""
     with on_store(case) as client:
         for method in ("GET", "DELETE"):
             with contextlib.closing(client.connect()) as connection:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""offload mcp install and uninstall: the server in the settings of agents."""
+"""offload mcp install and uninstall: the server in the agents' settings."""
 import json
 import os
 import pathlib
@@ -17,7 +17,7 @@ except ImportError:  # before Python 3.11
 from harness import OFFLOAD, Skip, main, test  # noqa: E402
 from mcp_client import Stdio  # noqa: E402
 
-# By agent: the files of the project and of the user, the member that holds the servers.
+# For each agent: the project's file, the user's file, and the member that holds servers.
 AGENTS = {
     "claude-code": (".mcp.json", ".claude.json", "mcpServers"),
     "codex": (".codex/config.toml", ".codex/config.toml", "mcp_servers"),
@@ -30,7 +30,7 @@ NAMES = {name: name for name in AGENTS}
 
 
 class Place:
-    """A project and a home of their own."""
+    """A project and a home for a test."""
 
     def __init__(self, case):
         self.project, self.home = case.path("project"), case.path("home")
@@ -38,7 +38,7 @@ class Place:
             os.mkdir(folder)
 
     def __call__(self, *words, code=0):
-        """Runs offload mcp; returns what it printed, and keeps what it said."""
+        """Runs offload mcp. Returns its standard output and keeps its standard error in `said`."""
         done = subprocess.run(
             [OFFLOAD, "mcp", *words],
             cwd=self.project,
@@ -58,7 +58,7 @@ class Place:
 
 
 def entry_of(agent, text):
-    """The words that the settings have the agent run."""
+    """Returns the command that the settings make the agent run."""
     if agent == "codex" and not tomllib:
         raise Skip("this Python reads no TOML")
     settings = tomllib.loads(text) if agent == "codex" else json.loads(text)
@@ -97,7 +97,7 @@ def install(case, agent):
 
 @test(variants=NAMES)
 def what_is_installed_serves(case, agent):
-    """The words that an agent is given start a server."""
+    """The installed command starts a server."""
     place = Place(case)
     store = case.path("store")
     place("install", agent, "--yes", "--store", store)
@@ -130,7 +130,7 @@ def all_else_stays(case, agent):
 
 @test(variants={name: name for name in AGENTS if name != "codex"})
 def comments_are_not_lost(case, agent):
-    """A file with comments stays, and what is to be pasted is shown."""
+    """A file with comments is left alone, and the entry to paste is shown."""
     place = Place(case)
     file = place.file(agent)
     file.parent.mkdir(exist_ok=True)
@@ -174,7 +174,7 @@ def asked_first(case):
 
 @test
 def names_of_agents(case):
-    """--agent names the agent where no operand does, as it does not for offload hook."""
+    """--agent names the agent if no operand does, unlike in offload hook."""
     place = Place(case)
     place("install", "--agent", "codex", "--yes")
     assert entry_of("codex", place.file("codex").read_text()) == [OFFLOAD, "mcp"]
@@ -192,7 +192,7 @@ def links_out_of_the_project(case):
     os.symlink(outside, os.path.join(place.project, ".mcp.json"))
     place("install", "claude-code", "--yes", code=1)
     assert outside.read_text() == "{}\n" and "link" in place.said, place.said
-    # One's own settings may be anywhere.
+    # The user's own settings may be behind a link.
     os.symlink(outside, os.path.join(place.home, ".claude.json"))
     place("install", "claude-code", "--yes", "--user")
     assert entry_of("claude-code", outside.read_text()) == [OFFLOAD, "mcp"]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The page of offload serve, and of offload report, in a browser: what it shows and does, with the
-keyboard alone, on small screens, and with names and contents that mean harm.
+The page of offload serve and of offload report in a browser: what it shows and does, with only the
+keyboard, on small screens, and with hostile names and contents.
 
-With OFFLOADFS_PAGE_PICTURE=FILE, `test_page.py picture` writes the picture for the README there.
+With OFFLOADFS_PAGE_PICTURE=FILE, `test_page.py picture` writes the picture for the README.
 """
 import json
 import os
@@ -17,8 +17,11 @@ import paths  # noqa: F401
 from browser import WebDriverError, browser
 from clock import DAY, Clock
 from files import MIB, log_text
-from harness import OFFLOAD, SEAL_SOON, Mount, Skip, eventually, main, read, run, test, xattr
+from harness import (
+    OFFLOAD, SEAL_SOON, Mount, Skip, eventually, main, read, run, stopped, test, xattr
+)
 from pages import VIEWS, Page, check_files, page_of, put, serving, shot, tree
+from serve import Server
 
 FITS = "document.documentElement.scrollWidth <= 400"
 POINTER = "return document.querySelector('#pointer').value"
@@ -41,7 +44,7 @@ def names_and_contents_stay_text(case):
     with case.mount() as m:
         for text in (HTML, ACTING, MARK):
             name = text.replace("/", "∕")
-            title = re.sub("[\x00-\x1f]", "", text)  # which titles cannot have
+            title = re.sub("[\x00-\x1f]", "", text)  # titles cannot contain these
             path = m.make(f"tasks/{name}/{name}/{name}.txt", (text + "\n").encode() * 50)
             os.setxattr(path, "user.offload.title", title.encode())
             os.setxattr(path, "user.offload.tags", title.replace("/", "∕").encode())
@@ -68,7 +71,7 @@ def names_and_contents_stay_text(case):
                 b.wait("document.querySelector('.line bdi, .passage bdi')", "its content")
                 page.check()
                 assert "\u202e" not in b.text() and "\x1b" not in b.text()
-            # Nor could the page's own scripts make it more than that.
+            # The policy also keeps the page's own scripts from making markup of it.
             try:
                 b.run("document.body.innerHTML += arguments[0]", HTML)
                 raise AssertionError("a text became markup")
@@ -140,7 +143,7 @@ def pins_and_promotes_by_keyboard(case):
             b.wait_for(f"#pin-{ref}", "Unpin")
             assert b.run("return document.activeElement.id") == f"pin-{ref}", "the focus is lost"
             b.tab_to("#notice button")
-            b.press("Enter")  # which undoes it
+            b.press("Enter")  # undoes it
             b.wait_for("#notice", "Unpinned")
             assert xattr(path, "important") not in ("1", "true", "yes")
             b.run("document.activeElement.blur()")
@@ -254,6 +257,27 @@ def the_log_lives(case):
 
 
 @test(timeout=120)
+def the_log_says_whether_it_is_live(case):
+    with case.mount(), Server(case, "--listen", "127.0.0.1:0") as server, browser() as b:
+        b.open(server.urls[0].rstrip("/") + "/#token=" + server.token)
+        b.wait_for("main", "Tokens saved")
+        with stopped(server.process.pid):
+            b.go("#/log")
+            b.wait_for("#log-state", "Waiting for the server")
+            b.click("#pause")
+            b.click("#pause")
+            assert "Waiting" in b.text("#log-state"), b.text("#log-state")
+        b.wait_for("#log-state", "Live.")
+        server.words = ("--listen", "%s:%d" % server.address)
+        server.stop()
+        b.wait_for("#log-state", "does not answer")
+        b.wait_for("#problem", "does not answer")
+        server.start()
+        b.wait_for("#log-state", "Live.")
+        b.wait("document.querySelector('#problem').hidden", "the problem is over")
+
+
+@test(timeout=120)
 def light_and_dark(case):
     with case.mount() as m:
         tree(m)
@@ -265,7 +289,7 @@ def light_and_dark(case):
                 assert b.run(back).startswith(first), b.run(back)
                 page.go("")
                 shot(b, f"overview-{scheme}")
-            b.click("#theme")  # from the system's to light
+            b.click("#theme")  # from the system's scheme to light
             assert b.run(back).startswith("rgb(255")
             b.click("#theme")
             b.prefer("light")
@@ -345,7 +369,7 @@ def report_is_one_file(case):
             b.wait(FITS, "it is as wide as a phone")
             page.check()
             m.unmount()
-            b.open(address)  # which needs no tree
+            b.open(address)  # needs no tree
             b.wait_for("main h2", "Files used last")
             fetched = [r for r in b.requests if not r.startswith(("data:", "chrome", "file:"))]
             assert not fetched, fetched
@@ -355,7 +379,7 @@ def report_is_one_file(case):
 
 @test(timeout=300)
 def picture(case):
-    """What a month of work looks like; daemon and browser agree that it is today."""
+    """Shows a month of work. Daemon and browser agree on today's date."""
     out = os.environ.get("OFFLOADFS_PAGE_PICTURE")
     if not out:
         raise Skip("OFFLOADFS_PAGE_PICTURE names no file")

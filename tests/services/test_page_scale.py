@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The page of a tree of 100,000 files."""
+"""The page of a tree with 100,000 files."""
 import paths  # noqa: F401
 from files import log_text
 from harness import main, test

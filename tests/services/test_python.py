@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The package python/offloadfs: on a tree, by the tool and by the server, built and installed."""
+"""The package python/offloadfs: on a tree, through the tool and the server, built and installed."""
 import contextlib
 import glob
 import json
@@ -39,7 +39,7 @@ os.environ["OFFLOAD"] = OFFLOAD
 for variable in ("DIR", "STORE", "AGENT", "SERVER", "TOKEN"):
     os.environ.pop(f"OFFLOAD_{variable}", None)
 for variable in ("HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
-    os.environ[variable] = "/proc/nonexistent"  # where nobody can make it
+    os.environ[variable] = "/proc/nonexistent"  # cannot be created
 
 # --- Ways to a tree -------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ def by_tool_at_rest(case, m, **options):
 
 @contextlib.contextmanager
 def served(case, *words):
-    """`offload serve` with these options; what it says of itself."""
+    """Runs `offload serve` with these options. Yields what it prints about itself."""
     if run(OFFLOAD, "help", "serve", check=False).returncode:
         raise Skip("this build has no server")
     command = [OFFLOAD, "serve", "--json", "-d", case.mnt, *words]
@@ -109,7 +109,7 @@ WAYS = {
 
 @contextlib.contextmanager
 def tree(case, way, **options):
-    """A function that makes a Store on a new tree."""
+    """Yields a function that makes a Store on a new tree."""
     with case.mount(SEAL_SOON) as m, way(case, m, **options) as make:
         yield make
 
@@ -272,7 +272,7 @@ def the_server_answers_as_the_tool_does(case):
 
 
 def ask(store, name, args):
-    """An answer, without what the clock says; or how it failed."""
+    """Returns an answer without its times, or the error."""
     try:
         answer = json.dumps(store.call(name, **args), sort_keys=True)
     except offloadfs.OffloadError as e:
@@ -290,7 +290,7 @@ def the_server_of_the_tree_is_found(case):
             assert s._transport.server.server == told["sockets"][0], told
             assert s.read(s.offload(LOG).id).decode() == LOG
             assert [row["way"] for row in s.stats().rows] == ["http"], s.stats()
-            # Not one of another tree's.
+            # Does not use the server of another tree.
             assert not hasattr(Store(case.dir)._transport, "server")
         assert s.read(s.offload(LOG + "more").id).decode() == LOG + "more"
         assert {"http", "call"} <= {row["way"] for row in s.stats().rows}, s.stats()
@@ -448,7 +448,7 @@ def its_own_tests_pass(case):
 
 @test
 def its_readme_is_true(case):
-    """The Python in it, with a model that answers at once."""
+    """Runs the README's Python code, with a model that answers at once."""
     text = (PACKAGE / "README.md").read_text(encoding="utf-8")
     message = types.SimpleNamespace(model_dump=lambda **_: {"role": "assistant", "content": "Mend."})
     answer = types.SimpleNamespace(choices=[types.SimpleNamespace(message=message)])
@@ -467,7 +467,7 @@ def its_readme_is_true(case):
 
 
 def source(case):
-    """A copy of the package's folder, which building writes to."""
+    """Returns a copy of the package's directory, since building writes to it."""
     return shutil.copytree(
         PACKAGE,
         case.path("package"),
@@ -476,7 +476,7 @@ def source(case):
 
 
 def builder():
-    """A Python that has what building needs, without a network."""
+    """Returns a Python that can build packages without a network."""
     for program in dict.fromkeys((sys.executable, "/usr/bin/python3")):
         code = "import build, setuptools, wheel"
         if os.access(program, os.X_OK) and not run(program, "-c", code, check=False).returncode:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-Programs that were written for ReMe's service of working memory: the requests of its documentation
-and its cookbook, and the answers that they count on.
+Programs written for ReMe's working memory service: the requests of its documentation and cookbook,
+and the answers that they rely on.
 """
 import os
 import re
@@ -35,12 +35,12 @@ LIMITS = {"max_total_tokens": 10000, "max_tool_message_tokens": 2000, "keep_rece
 
 
 def served(case, mounted):
-    """The words for a server of a tree that is mounted, or not."""
+    """Returns the options for a server of the tree, mounted or not."""
     return ["-d", case.mnt] if mounted else ["--store", case.store]
 
 
 class Tree:
-    """A server on a tree, mounted or at rest."""
+    """A server on a tree, mounted or not."""
 
     def __init__(self, case, mounted):
         self.mount = case.mount() if mounted else None
@@ -57,7 +57,7 @@ class Tree:
 
 
 def answer_of(s, path, request):
-    """What every answer has."""
+    """Posts a request. Returns the answer after checking its common members."""
     answer = s.post(path, request)
     assert set(answer) == {"success", "answer", "messages", "metadata"}, answer
     assert isinstance(answer["success"], bool) and isinstance(answer["metadata"], dict)
@@ -105,7 +105,7 @@ def large_results_become_files(case, mounted):
                 **before,
                 "content": f"{content[:100]}... (detailed result is stored in {path})",
             }
-            # By the path that the model is shown, and by the one that the program asked for.
+            # The path shown to the model works, and so does the one that the program asked for.
             assert words(s, "/read_file", absolute_path=path) == content
             name = f"/workspace/context_store/{before['tool_call_id']}.txt"
             assert words(s, "/read_file", absolute_path=name) == content
@@ -121,7 +121,7 @@ def large_results_become_files(case, mounted):
 def what_is_small_or_recent_stays(case):
     with Tree(case, True) as s:
         for more in (
-            {"max_total_tokens": 20000, "keep_recent_count": 1},  # the default: not above it
+            {"max_total_tokens": 20000, "keep_recent_count": 1},  # the default, not exceeded
             {**LIMITS, "keep_recent_count": 10},
             {**LIMITS, "max_tool_message_tokens": 100000},
             {},
@@ -260,7 +260,7 @@ def auto_compacts_and_that_may_do(case):
 
 @test(variants=MOUNTED)
 def the_readme_runs(case, mounted):
-    """README of 0.2: Working Memory Management."""
+    """The README of 0.2, "Working Memory Management"."""
     with Tree(case, mounted) as s:
         messages = [
             {"role": "system", "content": "You are a helpful assistant. First use `Grep` to ..."},
@@ -539,7 +539,7 @@ def a_failure_loses_no_message(case):
 
 @test
 def the_token_can_stand_in_the_address(case):
-    """Programs that know nothing but a base URL: http://reme:TOKEN@127.0.0.1:PORT."""
+    """For programs that know only a base URL: http://reme:TOKEN@127.0.0.1:PORT."""
     import base64
 
     with case.mount(), Server(case, "--listen", "127.0.0.1:0") as s:

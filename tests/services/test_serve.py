@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`offload serve`: what it answers, to whom, and what becomes of it as trees come and go."""
+"""`offload serve`: its answers, who may ask, and trees that come and go."""
 import base64
 import concurrent.futures
 import contextlib
@@ -27,7 +27,7 @@ TEXT = "".join(f"line {n} of a result\n" for n in range(1, 101))
 
 
 def both(case):
-    """Words for a server of both transports."""
+    """Returns the options for a server with both transports."""
     return "--socket", case.path("run", "s.sock"), *LISTEN
 
 
@@ -35,7 +35,7 @@ def quoted(path):
     return urllib.parse.quote(path, safe="")
 
 
-# --- What it answers ------------------------------------------------------------------------------
+# --- Answers --------------------------------------------------------------------------------------
 
 
 @test(variants=TRANSPORTS)
@@ -113,7 +113,7 @@ def content_is_exact_and_has_ranges(case):
         same(s.request("GET", at).body, b"other")
         m.make("cache/web/empty", b"")
         assert s.request("GET", f"/v1/memories/{quoted('cache/web/empty')}/content").body == b""
-        s.refuses("GET", "/v1/memories/cache%2Fweb/content", saying="no file")
+        s.refuses("GET", "/v1/memories/cache%2Fweb/content", saying="not a file")
 
 
 @test
@@ -181,10 +181,10 @@ def every_reply_has_the_headers_of_security(case):
                 assert "Access-Control-Allow-Origin" not in headers, path
 
 
-# --- Its description ------------------------------------------------------------------------------
+# --- The description ------------------------------------------------------------------------------
 
 STEP = {"step": 1, "tool": "Bash", "observation": "listed 2 files"}
-# Something that each route takes; {ref} is that of a text.
+# Arguments that each route accepts. {ref} is the ref of a text.
 ARGUMENTS = {
     "GET /v1/memories": "",
     "POST /v1/memories": {"content": "a text of its own\n"},
@@ -216,7 +216,7 @@ def send(s, method, path, given, **options):
 
 
 def provoke(s, method, path, status, ref, given):
-    """The request that a route answers with this status."""
+    """Makes a request that the route answers with this status."""
     there = path.replace("{id}", ref)
     if status == "401":
         return send(s, method, there, given, tcp=True, token=False)
@@ -275,7 +275,7 @@ def check_events(s, operation):
 
 @test
 def arguments_are_checked_as_described(case):
-    """What the schema of a parameter refuses, the server does."""
+    """The server refuses what a parameter's schema refuses."""
     with case.mount(), Server(case) as s:
         for path, operations in s.get("/openapi.json")["paths"].items():
             for p in operations.get("get", {}).get("parameters", []):
@@ -285,7 +285,7 @@ def arguments_are_checked_as_described(case):
                 s.refuses("GET", at)
 
 
-# --- Who is let in --------------------------------------------------------------------------------
+# --- Access ---------------------------------------------------------------------------------------
 
 
 @test
@@ -361,8 +361,8 @@ def the_page_is_announced_once(case):
 def only_the_loopback_without_a_word_more(case):
     with case.mount():
         fails(case, "--allow-remote", "--listen", "0.0.0.0:0")
-        fails(case, "is no address", "--listen", "8377")
-        fails(case, "is no address", "--listen", "example.org:80")
+        fails(case, "is not an address", "--listen", "8377")
+        fails(case, "is not an address", "--listen", "example.org:80")
         with Server(case, "--listen", "0.0.0.0:0", "--allow-remote") as s:
             at = s.address[1]
             with contextlib.closing(socket.create_connection(("127.0.0.1", at))) as raw:
@@ -415,12 +415,12 @@ def a_dead_socket_is_replaced_and_a_living_one_is_not(case):
             assert s.get("/health")
         assert not os.path.exists(s.sockets[0])
         write(s.sockets[0], b"precious")
-        fails(case, "no socket")
+        fails(case, "not a socket")
         with open(s.sockets[0], "rb") as f:
             assert f.read() == b"precious"
         os.mkdir(case.path("open"))
         os.chmod(case.path("open"), 0o777)
-        fails(case, "other users may write", "--socket", case.path("open", "s.sock"))
+        fails(case, "other users can write", "--socket", case.path("open", "s.sock"))
         fails(case, "too long", "--socket", case.path("x" * 100))
 
 
@@ -467,7 +467,7 @@ def the_daemon_may_be_another_one(case):
             change()
             assert s.get(f"/v1/memories/{ref}")["text"] == "kept\n"
         m.kill9()
-        # A dead mount is either no tree that can be reached, or its store is read.
+        # For a dead mount, either the tree is unreachable or its store is read.
         assert s.request("GET", f"/v1/memories/{ref}").status in (200, 503)
         m.start()
         assert s.get(f"/v1/memories/{ref}")["text"] == "kept\n"
@@ -742,6 +742,26 @@ def nothing_is_lost_under_load(case):
         for ref, text in kept.items():
             assert s.request("GET", f"/v1/memories/{ref}/content").body.decode() == text
     m.unmount()
+
+
+@test(timeout=120)
+def folders_for_all_users_leave_files_private(case):
+    """The mask of the process is lifted for such a folder, and for nothing else."""
+    def masks(s):
+        tasks = f"/proc/{s.process.pid}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/status") as f:
+                yield next(line.split()[1] for line in f if line.startswith("Umask"))
+
+    with case.mount() as m, Server(case, "--socket", case.path("s.sock"), umask=0o027) as s:
+        os.chmod(m("cache"), 0o1777)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for n in range(20):
+                put = lambda i, n=n: s.put(TEXT + str(i), category=f"c{n}-{i}")
+                list(pool.map(put, range(8)))
+                assert set(masks(s)) == {"0027"}, (n, set(masks(s)))
+        for name in os.listdir(m("cache")):
+            same(stat.S_IMODE(os.stat(m("cache", name)).st_mode), 0o1777)
 
 
 @test

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a unit test has its files. */
+/* The scratch directory of a unit test. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <sys/statvfs.h>
 
-#define SCRATCH_SIZE 32 /* bytes of its name */
+#define SCRATCH_SIZE 32 /* bytes of the path, with its NUL */
 #define SCRATCH_ROOM (1ull << 30)
 
 /*
- * Makes a directory, in memory where there is room: the tests that damage each byte or die at each
- * call write and sync the same few files thousands of times.
+ * Creates a directory and writes its path to dir. It is in memory if there is room, since tests
+ * that damage every byte or die at every call write and sync the same few files thousands of times.
  */
 static inline void scratch_dir(char dir[SCRATCH_SIZE])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of Claude Code, answered over a store that is not mounted. */
+/* Events of Claude Code, answered on a store that is not mounted. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "base/util.h"
 #include "io/path.h"
 
-#define LINES 100 /* of a long text: over both limits */
+#define LINES 100 /* of the long text, which exceeds both limits */
 
 static char root[] = "/tmp/offload-test-XXXXXX";
 static struct ofs_hook_options options;
@@ -27,8 +27,8 @@ static const struct ofs_agent *agent(void)
 
 static struct ofs_access access_;
 static struct ofs_error err;
-static char long_text[LINES * 32]; /* as it stands in JSON */
-static char *plain_text; /* as it is */
+static char long_text[LINES * 32]; /* as in JSON, escaped */
+static char *plain_text; /* the same text, not escaped */
 
 static void begin(void)
 {
@@ -69,7 +69,7 @@ static void finish(void)
 
 TestSuite(agent_hook, .init = begin, .fini = finish);
 
-/* The text with each $L replaced by the long text, allocated. */
+/* Returns the text with each $L replaced by the long text, to be freed. */
 static char *fill(const char *form)
 {
 	char *text = NULL;
@@ -88,7 +88,7 @@ static char *fill(const char *form)
 	return text;
 }
 
-/* What is answered, as JSON; NULL: nothing. */
+/* Returns the answer as JSON, or NULL if there is none. */
 static json_t *answer(const char *event, int *ret_result)
 {
 	OFS_FREE char *text = fill(event);
@@ -108,7 +108,7 @@ static json_t *answer(const char *event, int *ret_result)
 	return json;
 }
 
-/* The answer to a tool's response; NULL: none. */
+/* Returns the replacement of a tool's response, or NULL if there is none. */
 static json_t *answer_tool(const char *tool, const char *input, const char *response)
 {
 	OFS_FREE char *event = NULL;
@@ -140,7 +140,7 @@ static void expect_nothing(const char *tool, const char *input, const char *resp
 	json_decref(json);
 }
 
-/* A pointer begins so and tells the content's size. */
+/* Expects a pointer, which starts with this title and a size. */
 static void expect_pointer(const char *text, const char *title)
 {
 	OFS_FREE char *begin_of = NULL;
@@ -150,7 +150,7 @@ static void expect_pointer(const char *text, const char *title)
 	cr_expect_eq(strncmp(text, begin_of, strlen(begin_of)), 0, "%s", text);
 }
 
-/* Something was stored there. */
+/* Expects something stored under `folder`, which ends with '/'. */
 static void expect_folder(const char *folder)
 {
 	OFS_FREE char *path = ofs_strndup(folder, strlen(folder) - 1);
@@ -506,7 +506,7 @@ Test(agent_hook, same_input_same_answer)
 	json_decref(two);
 }
 
-/* ---- outputs that were written to a file */
+/* ---- outputs written to a file */
 
 static void make_file(const char *path, const char *text)
 {
@@ -517,7 +517,7 @@ static void make_file(const char *path, const char *text)
 	fclose(f);
 }
 
-/* What a session is told of a command that failed, whose error is that text; NULL: nothing. */
+/* Returns what the session is told about a failed command with this error, or NULL if nothing. */
 static json_t *answer_failure(const char *error)
 {
 	OFS_FREE char *event = NULL;
@@ -580,14 +580,14 @@ Test(agent_hook, a_command_that_failed_is_told_where_its_whole_output_is)
 
 #define SAVED "s1/tool-results"
 
-/* Makes the folder in which the session of answer_notice() has its saved outputs. */
+/* Creates the folder for saved outputs of the session that answer_notice() uses. */
 static void make_saved(void)
 {
 	cr_assert_eq(mkdir("s1", 0700), 0);
 	cr_assert_eq(mkdir(SAVED, 0700), 0);
 }
 
-/* The answer of a session to a notice with a path; `ret_result` is what came of it. */
+/* Answers a notice that names a path. Sets *ret_result to what ofs_hook_answer() returned. */
 static json_t *answer_notice_of(const char *tool, const char *preview, const char *path,
 				int *ret_result)
 {
@@ -608,7 +608,7 @@ static json_t *answer_notice(const char *path, int *ret_result)
 	return answer_notice_of("Bash", "line 0 of", path, ret_result);
 }
 
-/* A notice that is not followed is a text, and too short to be replaced. */
+/* Expects a notice to be taken for plain text, which is too short to be replaced. */
 static void expect_text_alone(const char *tool, const char *preview, const char *path)
 {
 	json_t *json;
@@ -640,7 +640,7 @@ Test(agent_hook, a_persisted_output_is_taken_in_from_its_path)
 	json_decref(json);
 }
 
-/* The answer to a response whose member names a file. */
+/* Answers a response with a member that names a file. */
 static json_t *answer_member(const char *tool, const char *path, int *ret_result)
 {
 	OFS_FREE char *event = NULL;
@@ -726,7 +726,7 @@ Test(agent_hook, a_notice_of_a_server_or_the_web_is_a_text)
 	expect_text_alone("Unheard", "line 0 of", SAVED "/full.txt");
 }
 
-/* A command that prints a notice cannot put another output in the place of its own. */
+/* A command that prints a notice cannot substitute another file for its output. */
 Test(agent_hook, a_notice_previews_what_it_names)
 {
 	make_saved();

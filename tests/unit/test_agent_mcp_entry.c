@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry of our server in agents' settings. */
+/* The entry of our MCP server in agents' settings. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void expect_code(const char *agent, const char *text, const char *const a
 	cr_expect(code >= 0 || err.text[0]);
 }
 
-/* Added, changed and removed again: what else is there stays byte for byte. */
+/* Adds, changes and removes the entry. Everything else must stay byte for byte. */
 static void expect_round(const char *agent, const char *text)
 {
 	OFS_CLEANUP(ofs_buf_finish)

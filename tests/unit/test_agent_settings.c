@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries in the settings of an agent. */
+/* Our entries in the settings of an agent. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ Test(agent_settings, new_settings)
 	expect_text(expected);
 }
 
-/* Added, added again and removed, it is the text that it was. */
+/* Adding entries twice and removing them restores the text. */
 Test(agent_settings, what_others_wrote_stays)
 {
 	static const char *const texts[] = {

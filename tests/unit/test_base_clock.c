@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks, and what a test may do to them. */
+/* Clocks, and how a test controls them. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/util.h"
 
 #define YEAR (365 * 86400 * OFS_NS_PER_S)
-#define SLACK (60 * OFS_NS_PER_S) /* for how long a test may be held up */
+#define SLACK (60 * OFS_NS_PER_S) /* tolerates a test that is held up */
 
 static char path[] = "/tmp/ofs-test-XXXXXX";
 

@@ -22,7 +22,7 @@ static uint32_t next_random(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
-/* What ofs_map does with a key, so that a test can choose keys that meet. */
+/* The slot that ofs_map prefers for a key, so that a test can choose keys that collide. */
 static size_t home(uint64_t key, size_t mask)
 {
 	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & mask;
@@ -51,7 +51,7 @@ Test(base_map, put_replaces)
 	cr_assert_eq(map.count, 1);
 }
 
-/* `key_of` turns a number below KEYS into a key. */
+/* Compares the map with an array. `key_of` turns each number below `keys` into a key. */
 static void check_against_model(uint64_t (*key_of)(uint32_t), uint32_t keys, unsigned int rounds,
 				uint64_t seed)
 {
@@ -94,7 +94,7 @@ static uint64_t key_spread(uint32_t i)
 }
 
 /*
- * All of these begin in one of the last two slots of a map of 16, so that every chain wraps
+ * In a map of 16 slots, all of these keys prefer one of the last two, so that every chain wraps
  * around.
  */
 static uint64_t key_crowded(uint32_t i)

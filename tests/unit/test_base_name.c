@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/util.h"
 
-/* The names of a text with "|" between them. */
+/* Expects these names in the text, joined by "|". */
 static void expect_names(const char *text, const char *names)
 {
 	const char *p = text, *end = text + strlen(text), *name;
@@ -66,7 +66,7 @@ Test(base_name, names_with_numbers)
 	expect_numbered(".profile", 2, ".profile-2");
 	expect_numbered("a.tar.gz", 2, "a.tar-2.gz");
 	expect_numbered("1.a long end that is none", 2, "1.a long end that is none-2");
-	/* Cut to fit, and not within a character. */
+	/* Names are cut to fit, but not within a character. */
 	memset(name, 'x', 249);
 	strcpy(name + 249, "\xc3\xa9.txt");
 	strcpy(want, name);

@@ -39,7 +39,7 @@ static void expect(const char *text, const char *wanted)
 	cr_assert_eq(n > 0, strcmp(text, wanted) != 0);
 }
 
-/* `around` with `in` in place of each "@@". */
+/* Returns `around` with each "@@" replaced by `in`, to be freed. */
 static char *place(const char *around, const char *in)
 {
 	struct ofs_buf out = OFS_BUF_INIT;
@@ -65,7 +65,7 @@ static void expect_in(const char *around, const char *secret, const char *kind)
 static const struct format {
 	const char *pattern;
 	const char *kind;
-	int exact; /* a character more is another thing */
+	int exact; /* with one character more it is not a secret */
 } formats[] = {
 	{ "AK~IA%16{k}", "aws-access-key-id", 1 },
 	{ "AS~IA%16{k}", "aws-access-key-id", 1 },
@@ -106,7 +106,7 @@ static const struct format {
 	{ "ey~JhbGciOiJIUzI1NiJ9.ey~JzdWIi%40{s}.%43{s}", "jwt", 0 },
 };
 
-/* Where a secret may stand. */
+/* Contexts of a secret. */
 static const char *const places[] = {
 	"@@",
 	" @@ ",
@@ -149,7 +149,7 @@ Test(base_redact, finds_each_format_wherever_it_stands)
 	for_all_formats(check_places);
 }
 
-/* Colours amid a secret, which is shown whole without them. */
+/* Colour escapes within a secret, which a terminal shows in one piece. */
 static void check_coloured(const struct format *f, const char *secret)
 {
 	static const char *const escapes[] = { "\033[0;31m", "\033[m", "\033]8;;a\a" };
@@ -236,7 +236,7 @@ Test(base_redact, finds_tokens_side_by_side)
 	}
 }
 
-/* One character less, one more where the length is fixed, another case, or amid other letters. */
+/* One character fewer or more (where the length is fixed), another case, or a letter before it. */
 static void check_near_misses(const struct format *f, const char *secret)
 {
 	OFS_FREE char *more = place("@@A", secret), *amid = place("x@@", secret);
@@ -360,7 +360,6 @@ Test(base_redact, a_token_tells_more_than_its_name)
 	expect_in("Authorization: Bearer @@", token, "github-token");
 }
 
-/* What the mark of another secret cuts to the length of a key is not one. */
 Test(base_redact, an_argument_may_follow_another_secret)
 {
 	OFS_FREE char *token = make("gh~p_%36{a}"), *password = make("%16{a}"), *text = NULL;
@@ -369,6 +368,7 @@ Test(base_redact, an_argument_may_follow_another_secret)
 	expect(text, "curl -H 'X: [redacted: github-token]' -u bob:[redacted: password] x");
 }
 
+/* A run that a mark cuts to the length of a key is not a key. */
 Test(base_redact, marks_make_no_secrets)
 {
 	OFS_FREE char *key = make("AK~IA%16{k}[redacted: token]");
@@ -492,7 +492,6 @@ Test(base_redact, leaves_alone_what_is_no_secret)
 	}
 }
 
-/* What the recognisers must see as words, made of all the prefixes there are. */
 Test(base_redact, leaves_alone_addresses_and_keys_of_caches)
 {
 	static const char *const texts[] = {
@@ -602,7 +601,7 @@ static const char *const labels[] = {
 	"DSA PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK",
 };
 
-/* Lines of `text`, with `before` put in front of each and `behind` at its end. */
+/* Returns `text` with `before` and `behind` around each line, to be freed. */
 static char *each_line(const char *text, const char *before, const char *behind)
 {
 	struct ofs_buf out = OFS_BUF_INIT;
@@ -676,14 +675,14 @@ Test(base_redact, private_keys_that_are_cut)
 	char *end = strstr(key, "\n-----E"
 				"ND");
 
-	/* Its first lines are missing, also the start of the one that is the first then. */
+	/* The header is missing, and then also the start of the first line. */
 	expect(key + begin, wanted);
 	expect(key + begin + 40, wanted);
 	expect(strrchr(key, '\n') - 8, KEY_MARK "\n" KEY_MARK);
 	tail = place("... 7 lines\n@@\nb", key + begin);
 	ten = place("... 7 lines\n@@\nb", wanted);
 	expect(tail, ten);
-	/* Its end is missing. */
+	/* The end is missing. */
 	*end = '\0';
 	expect(key, wanted);
 	key[begin + 7] = '\0';
@@ -739,11 +738,11 @@ Test(base_redact, cuts_neither_marks_nor_characters)
 	}
 }
 
-/* ------------------------------------------------------------------- much of it */
+/* ------------------------------------------------------------------- large inputs */
 
 /*
- * Inputs that begin like secrets over and over: anything that reads ahead from each of them, or
- * back, would take hours here.
+ * Inputs that start like a secret again and again. Scanning ahead or back from each start would
+ * take hours.
  */
 Test(base_redact, takes_no_longer_for_near_misses)
 {
@@ -858,7 +857,7 @@ Test(base_redact, the_log_shows_none)
 	fflush(stderr);
 	cr_assert_geq(dup2(fileno(file), STDERR_FILENO), 0);
 	ofs_log(LOG_ERR, "cannot open '%s'", token);
-	/* The token is seen although the line is cut in the midst of it. */
+	/* The token is recognised although the line is cut within it. */
 	ofs_log(LOG_ERR, "%s %s", filler, token);
 	ofs_log(LOG_ERR, "%s%s%s", filler, filler, filler);
 	fflush(stderr);

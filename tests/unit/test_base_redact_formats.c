@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 250 forms that secrets have, by the public descriptions of those who hand them out and of what
- * prints them. Each is drawn while the test runs, several times; 95 in 100 must be found.
+ * 250 forms of secrets, from the public descriptions of their issuers and of the programs that
+ * print them. Each is drawn several times at run time; 95 in 100 must be found.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "base/util.h"
 #include "test_redact_draw.h"
 
-/* As drawn_make() says; what is drawn of 8 characters or more is the secret. */
+/* Patterns for drawn_make(). Each drawn part of 8 characters or more is a secret. */
 static const char *const formats[] = {
-	/* Clouds */
+	/* Cloud providers */
 	"AKIA%16{k}",
 	"ASIA%16{k}",
 	"aws_secret_access_key = %40{b}",
@@ -54,7 +54,7 @@ static const char *const formats[] = {
 	"VULTR_API_KEY=%36{k}",
 	"HCLOUD_TOKEN=%64{a}",
 	"SCW_SECRET_KEY=%8{h}-%4{h}-%4{h}-%4{h}-%12{h}",
-	/* Code and packages */
+	/* Code hosting and package registries */
 	"ghp_%36{a}",
 	"gho_%36{a}",
 	"ghu_%36{a}",
@@ -124,7 +124,7 @@ static const char *const formats[] = {
 	"kubeconfig: token: eyJhbGciOiJSUzI1NiIsI%40{s}.%200{s}.%300{s}",
 	"client-key-data: %300{b}",
 	"%6{l}.%16{m} kubeadm join --token=%6{m}.%16{m}",
-	/* Models */
+	/* Language models */
 	"sk-ant-api03-%93{s}AA",
 	"sk-ant-oat01-%93{s}AA",
 	"sk-proj-%120{s}",
@@ -154,7 +154,7 @@ static const char *const formats[] = {
 	"jina_%60{a}",
 	"sk_%48{h}",
 	"apify_api_%36{a}",
-	/* Talk */
+	/* Messaging */
 	"xoxb-%12{d}-%12{d}-%24{a}",
 	"xoxp-%12{d}-%12{d}-%12{d}-%32{h}",
 	"xapp-1-A%10{k}-%13{d}-%64{h}",
@@ -178,7 +178,7 @@ static const char *const formats[] = {
 	"AAAA%7{s}:APA91b%134{s}",
 	"LINE_CHANNEL_ACCESS_TOKEN=%120{b}",
 	"syt_%16{a}_%20{a}_%6{a}",
-	/* Money */
+	/* Payments */
 	"sk_live_%24{a}",
 	"rk_live_%24{a}",
 	"sk_test_%24{a}",
@@ -197,7 +197,7 @@ static const char *const formats[] = {
 	"live_%40{s}",
 	"COINBASE_API_SECRET=%64{a}",
 	"ADYEN_API_KEY=AQE%120{b}",
-	/* Work */
+	/* Work and monitoring */
 	"lin_api_%40{a}",
 	"ntn_%46{a}",
 	"secret_%43{a}",
@@ -246,7 +246,7 @@ static const char *const formats[] = {
 	"amqps://u:%20{a}@mq.example.org",
 	"https://bob:%20{a}@git.example.org/x.git",
 	"jdbc:mysql://h/db?user=root&password=%16{a}",
-	/* What prints them */
+	/* As programs print them */
 	"password = \"%16{a}\"",
 	"DB_PASSWORD=%16{a}",
 	"PGPASSWORD=%14{a} psql",
@@ -296,7 +296,7 @@ static const char *const formats[] = {
 	"api_token: >-\n    %32{a}",
 	"<apiToken>\n    %32{a}\n</apiToken>",
 	"run([\"sshpass\", \"-p\", \"%14{a}\", \"ssh\"])",
-	/* Names without a sign, and other ways to set them */
+	/* Names without "=" or ":", and other ways to set them */
 	"password  %16{a}",
 	"client_secret %32{a}",
 	"ENV DB_PASSWORD %16{a}",
@@ -333,7 +333,7 @@ static const char *const formats[] = {
 	"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n%64{b}\n-----END PGP PRIVATE KEY BLOCK-----",
 };
 
-/* Places where a secret is known by what stands before it. Each must be found. */
+/* Secrets that are recognised by the text before them. Each must be found. */
 static const char *const places[] = {
 	"curl -u bob:%20{a} https://x",
 	"curl -s --user=bob:%20{a} https://x -U \"eve:%20{a}\"",
@@ -479,7 +479,7 @@ static const char *const places[] = {
 	"Unseal Key 1: %44{b}",
 };
 
-/* Places that look like those and have no secret. */
+/* Similar texts without a secret. */
 static const char *const innocent[] = {
 	"docker run -u 1000:1000 x",
 	"docker run --name mongo -p 127.0.0.1:27017:27017 mongo:7",
@@ -516,7 +516,7 @@ enum {
 	DRAWS = 5
 };
 
-/* Nothing that was drawn is left. */
+/* Tells whether something was redacted and no drawn part of 8 characters or more is left. */
 static bool is_hidden(const char *text, const struct draws *draws)
 {
 	OFS_FREE char *shown = ofs_redact_string(text);

@@ -9,7 +9,7 @@
 
 static size_t last_used;
 
-/* Allocated: what ofs_text_printable() prints. */
+/* Returns what ofs_text_printable() prints, to be freed. */
 static char *printable(const void *data, size_t len, bool more, size_t max)
 {
 	char *text = NULL;
@@ -95,7 +95,7 @@ Test(base_text, plain_text_is_left_alone)
 {
 	expect_printable("", "");
 	expect_printable("a\tb", "a\tb");
-	/* What turns a line around, hides in it or breaks it is shown. */
+	/* Characters that reorder, hide or break a line are shown as code points. */
 	expect_printable("a\xe2\x80\xae"
 			 "b",
 			 "a<U+202E>b");
@@ -144,7 +144,7 @@ Test(base_text, nothing_is_cut_in_the_middle)
 	text = printable("a\xff", 2, false, 4);
 	cr_expect_str_eq(text, "a");
 	free(text);
-	/* With more to come, what is unfinished is not yet invalid. */
+	/* More bytes may follow, so an incomplete sequence is not yet invalid. */
 	text = printable("ab\xe2\x82", 4, true, 100);
 	cr_expect_str_eq(text, "ab");
 	cr_expect_eq(last_used, 2);
@@ -154,7 +154,7 @@ Test(base_text, nothing_is_cut_in_the_middle)
 	free(text);
 }
 
-/* What the library makes of it, but for what deceives. */
+/* Expects ofs_json_append() to write `want` or, if it is NULL, the same as jansson. */
 static void expect_json(const char *text, const char *want)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;

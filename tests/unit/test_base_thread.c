@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of our own: where they run, what they are called, and how they give way. */
+/* Our own threads: processors, signals, names and priority. */
 #include <criterion/criterion.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static void *look(void *arg)
 	return NULL;
 }
 
-/* What it is bound to may be set when it runs already. */
+/* The affinity may be set only after the thread has started. */
 static void *wait_for_processors(void *arg)
 {
 	cpu_set_t *all = arg, mine;
@@ -35,7 +35,7 @@ static void *wait_for_processors(void *arg)
 	return NULL;
 }
 
-/* Starts it as a thread of libfuse's rings would: bound to one processor itself. */
+/* Starts a thread from one that is bound to a single processor, as those of libfuse's rings are. */
 static void *start_bound(void *arg)
 {
 	pthread_t thread;

@@ -10,7 +10,7 @@ static const char every_kind[] =
 	"The HTTPServer's do_it(x1,\t\"a b\") == 3.14159;\r\n\n    // ----- !\n"
 	"na\xc3\xafve Vi\xe1\xbb\x87t \xd0\xbc\xd0\xb8\xd1\x80 \xe4\xb8\xad\xe6\x96\x87"
 	"\xf0\x9f\x98\x80 \xe2\x94\x80\xe2\x94\x80 end";
-/* Stray, overlong, cut, a surrogate, beyond Unicode, never used. */
+/* Stray, overlong, truncated, a surrogate, beyond Unicode, never used. */
 static const char broken[] =
 	"a\x80\xbf b\xc0\xaf c\xe4\xb8 d\xed\xa0\x80 e\xf4\x90\x80\x80 \xff\xfe\xf0\x9f\x98";
 static const char with_nul[] = "a\0b\0\0\0c \0";
@@ -29,7 +29,7 @@ static uint64_t count(const char *text)
 	return ofs_tokens_count(text, strlen(text));
 }
 
-/* A text of `len` bytes in which `pattern` comes again and again. */
+/* Returns `len` bytes of `pattern` repeated, without a NUL. */
 static char *repeat(const char *pattern, size_t len)
 {
 	size_t period = strlen(pattern);
@@ -69,7 +69,7 @@ Test(base_tokens, common_words_are_one_each)
 	cr_assert_eq(count("hello world"), 2);
 }
 
-/* What o200k_base makes of texts, and how many percent the estimate may be off. */
+/* Counts by o200k_base, and how far the estimate may be off in percent. */
 Test(base_tokens, is_near_a_real_tokenizer)
 {
 	static const struct {
@@ -125,7 +125,7 @@ Test(base_tokens, digits_are_cut_every_three)
 	cr_assert_eq(ofs_tokens_count(digits, 3000), 1000);
 }
 
-/* Runs are few tokens, but the longer the more. */
+/* A run costs few tokens, but in proportion to its length. */
 Test(base_tokens, runs_cost_little_and_never_nothing)
 {
 	static const char *const runs[] = {
@@ -175,7 +175,7 @@ Test(base_tokens, single_bytes_never_lower_the_total)
 	}
 }
 
-/* All bytes in all orders of two, and noise: no table is left. */
+/* All pairs of bytes, and noise: nothing is read beyond a table. */
 Test(base_tokens, any_bytes_are_a_text)
 {
 	const size_t len = (size_t)1 << 17;
@@ -202,15 +202,14 @@ Test(base_tokens, any_bytes_are_a_text)
 Test(base_tokens, bytes_that_are_no_utf8_are_counted)
 {
 	cr_assert_gt(count("word\xff\xff\xff\xff"), count("word"));
-	/* What was begun and is broken off counts, and so does what breaks it off. */
+	/* A truncated character counts, and so does what follows. */
 	cr_assert_gt(count("\xe4\xb8word"), count("word"));
 	cr_assert_gt(count("\xe4\xb8\xe4\xb8\xad"), count("\xe4\xb8\xad"));
-	/* A character that is not complete yet does not. */
+	/* One that may still be completed does not, unless it is alone. */
 	cr_assert_eq(count("word\xe4\xb8"), count("word"));
 	cr_assert_eq(count("\xe4"), 1);
 }
 
-/* Sums of more than 32 bits, in costs and in tokens. */
 Test(base_tokens, sums_have_64_bits)
 {
 	struct ofs_tokens t, twice;

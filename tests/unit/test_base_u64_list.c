@@ -35,7 +35,7 @@ Test(base_u64_list, sorting_drops_repetitions)
 
 Test(base_u64_list, all_that_was_added_is_found)
 {
-	/* Multiples of an odd number are all different. */
+	/* Multiples of an odd number are distinct modulo 2^64. */
 	for (uint64_t i = 0; i < 10000; i++)
 		ofs_u64_list_add(&list, i * UINT64_C(0x9e3779b97f4a7c15));
 	ofs_u64_list_sort_unique(&list);

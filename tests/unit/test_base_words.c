@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of texts: stems, names, and scripts. */
+/* Words in texts: stems, names and scripts. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,12 +24,12 @@ static void teardown(void)
 
 TestSuite(base_words, .init = setup, .fini = teardown);
 
-/* ---- as text: "=" before a name, "+" before its parts, "~" before a gram */
+/* ---- words as text: "=" before a name, "+" before its parts, "~" before a gram */
 
 struct listing {
 	struct ofs_buf out;
 	const char *text;
-	size_t len, last; /* where the last word began */
+	size_t len, last; /* last: where the last word began */
 	bool places;
 };
 
@@ -81,25 +81,25 @@ static const struct sample plain[] = {
 	{ "", "" },
 	{ " \t\n.,;-/()[]{}<>\"'`~!@#$%^&*=+|\\?:\x7f\x01", "" },
 	{ "The quick, brown FOX!", "the quick brown fox" },
-	/* One stem for all forms. */
+	/* All forms have one stem. */
 	{ "run runs running Running RUNNING", "run run run run run" },
 	{ "hope hopes hoped hoping", "hope hope hope hope" },
 	{ "happy happily happiness happier", "happi happili happi happier" },
 	{ "try tries trying tried", "tri tri tri tri" },
 	{ "connection connected connecting", "connect connect connect" },
 	{ "dying lying", "die lie" },
-	/* Short ones, and those with other than English letters, have none. */
+	/* No stems for short or very long words, nor for those with digits. */
 	{ "is as us", "is as us" },
 	{ "abcdefghijklmnopqrstuvings", "abcdefghijklmnopqrstuvings" },
 	{ "series2 runs2", "series2 runs2" },
 	/* Digits. */
 	{ "42 3.14 1,000 2026-01-31", "42 3 14 1 000 2026 01 31" },
 	{ "x1 1x v2beta 0xFF", "x1 1x v2beta =0xff +0x +ff" },
-	/* Apostrophes part words. */
+	/* Apostrophes split words. */
 	{ "don't user's I'm", "don t user s i m" },
 	{ "don’t ‘quoted’ “so”", "don t quot so" },
 	{ "well-known a/b/c.txt user@example.org", "well known a b c txt user exampl org" },
-	/* Symbols are not words, and part them. */
+	/* Symbols are not words, and split words. */
 	{ "23→text", "23 text" },
 	{ "│a│b┼c█d", "a b c d" },
 	{ "ok👍done 😀😀 ❤️x", "ok done x" },
@@ -120,25 +120,25 @@ static const struct sample names[] = {
 	{ "HTTPServer", "=httpserver +http +server" },
 	{ "parseHTTPRequest", "=parsehttprequest +pars +http +request" },
 	{ "parseHTTP", "=parsehttp +pars +http" },
-	/* A plural of capitals. */
+	/* Plurals of abbreviations. */
 	{ "APIs URLs", "api url" },
 	{ "userIDs IDsOf ID_x Is", "=userids +user +id =idsof +id +of =idx is" },
 	{ "HTTPServers HTTPSet", "=httpservers +http +server =httpset +http +set" },
-	/* Parts have stems; names do not. */
+	/* Parts are stemmed, names are not. */
 	{ "running_jobs", "=runningjobs +run +job" },
-	/* No names: one part. */
+	/* Single parts are not names. */
 	{ "__init__", "init" },
 	{ "_", "" },
 	{ "___ _x_", "x" },
 	{ "Word WORD word_", "word word word" },
 	{ "utf8 UTF8", "utf8 utf8" },
-	/* Parts of one letter are no words. */
+	/* Parts of one letter are not words. */
 	{ "get_x", "=getx +get" },
 	{ "x_axis", "=xaxis +axi" },
 	{ "x_y", "=xy" },
 	{ "aB", "=ab" },
 	{ "k8sCluster", "=k8scluster +k8s +cluster" },
-	/* Separators that are not '_' part names. */
+	/* Separators other than '_' split names. */
 	{ "get-user-id get.user::id", "get user id get user id" },
 	/* Too many parts. */
 	{ "a1_b2_c3_d4_e5_f6_g7_h8_i9_j10_k11_l12",
@@ -146,7 +146,7 @@ static const struct sample names[] = {
 	{ "a1_b2_c3_d4_e5_f6_g7_h8_i9_j10_k11_l12_m13", "=a1b2c3d4e5f6g7h8i9j10k11l12m13" },
 	{ "Xk3_9aQz", "=xk39aqz +xk3 +9a +qz" },
 	{ "Xk3Q9_aQ", "=xk3q9aq" },
-	/* Letters that are not ASCII are small where a part may begin. */
+	/* Capitals outside ASCII begin parts, too. */
 	{ "FindCafé", "=findcafe +find +cafe" },
 	{ "größeÄndern", "=großeandern +große +andern" },
 	{ "MÉTHODES CONFIGURACIÓN ŽLUTÝ", "method configuracion zluti" },
@@ -159,7 +159,7 @@ static const struct sample folded[] = {
 	{ "Café CAFÉ cafe", "cafe cafe cafe" },
 	{ "résumés Ångström Łódź søren", "resum angstrom lodz soren" },
 	{ "tiếng Việt", "tieng viet" },
-	/* Diacritics of their own: after a letter, in the middle, at the start. */
+	/* Combining diacritics: after a letter, in the middle, at the start. */
 	{ "cafe\u0301s", "cafe" },
 	{ "\u0301abc", "abc" },
 	{ " \u0301\u0301abc \u0301", "abc" },
@@ -168,7 +168,7 @@ static const struct sample folded[] = {
 };
 
 static const struct sample scripts[] = {
-	/* Each two characters, and the last one. */
+	/* Each pair of characters, and the last character. */
 	{ "价格表", "~价格 ~格表 ~表" },
 	{ "价", "~价" },
 	{ "价格，上涨。", "~价格 ~格 ~上涨 ~涨" },
@@ -177,10 +177,10 @@ static const struct sample scripts[] = {
 	{ "한국어 검색", "~한국 ~국어 ~어 ~검색 ~색" },
 	{ "ภาษา", "~ภา ~าษ ~ษา ~า" },
 	{ "𠮷野", "~𠮷野 ~野" },
-	/* Other scripts within the run end it. */
+	/* Other scripts end a run. */
 	{ "用getUserId函数", "~用 =getuserid +get +user +id ~函数 ~数" },
 	{ "2026年1月", "2026 ~年 1 ~月" },
-	/* A word and each three characters. */
+	/* The word and each three characters of it. */
 	{ "Привет МИР", "привет ~при ~рив ~иве ~вет мир ~мир" },
 	{ "да", "да" },
 	{ "Ελλάς", "ελλάσ ~ελλ ~λλά ~λάσ" },
@@ -234,7 +234,7 @@ Test(base_words, invalid_bytes_part_words)
 			      5, true),
 			 "ab@0-2 cd@3-5");
 	cr_assert_str_eq(list("a\0b", 3, true), "a@0-1 b@2-3");
-	cr_assert_str_eq(list("a\xc3", 2, true), "a@0-1"); /* cut */
+	cr_assert_str_eq(list("a\xc3", 2, true), "a@0-1"); /* truncated */
 	cr_assert_str_eq(list("\x80z\xe4\xbb", 4, true), "z@1-2");
 	cr_assert_str_eq(list("a\xc0\xaf"
 			      "b\xed\xa0\x80"
@@ -257,7 +257,7 @@ Test(base_words, long_words_are_cut)
 	got = list(text, sizeof(text), true);
 	cr_assert_eq(strncmp(got, cut, OFS_WORD_MAX), 0);
 	cr_assert_str_eq(got + OFS_WORD_MAX, "@0-512");
-	/* Within a character, which stays whole where the script has grams. */
+	/* The limit falls within a character, which is kept whole in scripts with grams. */
 	for (size_t i = 0; i < sizeof(text); i += 2)
 		memcpy(text + i, "ж", 2);
 	text[0] = ' ';
@@ -289,7 +289,7 @@ Test(base_words, random_runs_are_one_word)
 	cr_assert_eq(n, 1, "%zu", n);
 }
 
-/* A stem that is kept is that of the same word. */
+/* The cache of stems, where words share slots, gives the stem of the right word. */
 Test(base_words, stems_are_not_mixed_up)
 {
 	char text[64], first[64];
@@ -310,7 +310,7 @@ Test(base_words, stems_are_not_mixed_up)
 	}
 }
 
-/* Both spellings of any name give the same words. */
+/* Snake case and camel case of a name give the same words. */
 Test(base_words, spellings_of_names_are_alike)
 {
 	static const char *const parts[] = { "get", "User", "id", "HTTP", "value2", "Ready", "to" };
@@ -340,7 +340,7 @@ Test(base_words, spellings_of_names_are_alike)
 	}
 }
 
-/* Any bytes: nothing but words within the text, whose text is what folding makes of it. */
+/* take() checks that words lie within the text, in order. */
 Test(base_words, any_bytes)
 {
 	static const char *const pieces[] = { "a",  "B",  "_",	    "9",    " ",    "é",
@@ -383,7 +383,7 @@ static bool is_common(const char *word)
 	return ofs_words_is_common(word, strlen(word));
 }
 
-/* All of them: the search among them relies on their order. */
+/* All of them, since finding them depends on their order in the table. */
 static const char common[] =
 	"a about after all also am an and any are as at be because been before being but by can "
 	"could d did didn do does doesn doing don done for from get gets getting go going got had "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collections, as a job, of a tree that says what the test has laid down. */
+/* Collections run as a job, on a tree with canned answers. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <signal.h>
@@ -32,12 +32,12 @@ static const char *const items[] = {
 	"\"why\":\"goes if it is not used\",\"at\":\"2026-11-22T12:00:00Z\"}",
 };
 
-static const char *answers[8]; /* to one question after the other; the last one stays */
+static const char *answers[8]; /* to successive reads of the state; the last one is repeated */
 static size_t asked;
 static char commands[256];
-static int busy; /* how often the attribute cannot be set */
-static bool raises; /* a signal, as the attribute is set */
-static int refuses; /* errno of setting it */
+static int busy; /* number of times that setting the attribute fails with EBUSY */
+static bool raises; /* raises SIGTERM once, while the attribute is set */
+static int refuses; /* errno of every attempt to set the attribute, or 0 */
 
 static int fake_setxattr(struct ofs_backend *b, const char *path, const char *name,
 			 const void *value, size_t size)

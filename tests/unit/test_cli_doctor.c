@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `offload doctor` finds in a store, and how it tells. */
+/* What `offload doctor` finds in a store, and how it reports that. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static void finish(void)
 
 TestSuite(cli_doctor, .init = begin, .fini = finish);
 
-/* A store with nothing in it, at rest. */
+/* Creates an empty store and closes it. */
 static void make_store(void)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
@@ -63,7 +63,7 @@ static const char *part(const char *name, const char *key)
 	return json_string_value(json_object_get(ofs_findings_get(name), key));
 }
 
-/* Examines the store; this check must come to that, with these words in what it found. */
+/* Examines the store: the check must end in this state, with these words in its finding. */
 static void expect(const char *name, enum ofs_state state, const char *words)
 {
 	static const char *const states[] = { "ok", "note", "warning", "problem" };
@@ -148,7 +148,7 @@ Test(cli_doctor, formats)
 	expect("format", OFS_PROBLEM, "index.db is missing");
 }
 
-/* Something is kept, and so indexed, in the store. */
+/* Creates a file in persistent/, and with it the search index. */
 static void keep_something(void)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
@@ -199,7 +199,7 @@ Test(cli_doctor, a_journal_of_another_format)
 	ofs_put_le32(head + 8, 9);
 	ofs_put_le64(head + 32, 4096);
 	write_at("store/journal/0000000000001000.wal", 0, head, sizeof(head));
-	expect("journal", OFS_FINE, ""); /* not sound: recovery's to judge */
+	expect("journal", OFS_FINE, ""); /* not sound, so left to recovery */
 	ofs_put_le64(head + 56, ofs_checksum(head, 56, 4096));
 	write_at("store/journal/0000000000001000.wal", 0, head, sizeof(head));
 	expect("journal", OFS_PROBLEM, "format 9, and offloadfs");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `offload top` makes of samples, and how it lays it out. */
+/* What `offload top` computes from samples, and its layout. */
 #include <criterion/criterion.h>
 #include <locale.h>
 #include <math.h>
@@ -24,7 +24,7 @@ static void finish(void)
 
 TestSuite(cli_top, .init = begin, .fini = finish);
 
-/* Takes a sample, in which ' stands for ". */
+/* Takes a sample, written with ' in place of ". */
 static void take(const char *text)
 {
 	char *copy = strdup(text);
@@ -60,15 +60,49 @@ Test(cli_top, rates_are_those_of_two_samples)
 	expect_rate("requests", 10);
 	expect_rate("tokens_offloaded", 50);
 	cr_assert_eq(json_number_value(json_object_get(json_array_get(model.tasks, 0), "now")), 50);
-	/* The daemon has kept the text for a moment: nothing is known that was not. */
+	/* The daemon caches the status for a moment: the same one again changes nothing. */
 	take(STATUS(3000, 30, 105));
 	expect_rate("reads", 10);
-	/* It was started anew. */
+	/* The daemon was restarted. */
 	take(STATUS(500, 2, 105));
 	expect_rate("reads", -1);
 	take(STATUS(1500, 3, 105));
 	expect_rate("reads", 1);
 	expect_rate("sealed_bytes", -1);
+}
+
+#define NO_ROWS(ms, offloaded)                                                  \
+	"{'store':'/s','mounted':'/m','status':{'uptime_ms':" #ms ",'tokens':{" \
+	"'offloaded':" #offloaded "}}}"
+
+static void expect_now(double want)
+{
+	json_t *row = json_array_get(model.tasks, 0);
+
+	cr_assert_eq(json_number_value(json_object_get(row, "now")), want, "%f",
+		     json_number_value(json_object_get(row, "now")));
+}
+
+Test(cli_top, rows_may_be_read_less_often)
+{
+	take(STATUS(1000, 0, 5));
+	take(STATUS(2000, 0, 15));
+	expect_now(10);
+	take(NO_ROWS(3000, 55)); /* it was too soon */
+	expect_now(10);
+	take(STATUS(4000, 0, 95));
+	expect_now(40);
+	take(NO_ROWS(9000, 95)); /* there was nothing new */
+	expect_now(0);
+	take(STATUS(10000, 0, 100));
+	expect_now(5);
+}
+
+Test(cli_top, what_belongs_to_no_task_has_a_rate)
+{
+	take("{'store':'/s','status':{'uptime_ms':1000},'tasks':[{'task':'','offloaded':70}]}");
+	take("{'store':'/s','status':{'uptime_ms':2000},'tasks':[{'task':'','offloaded':73}]}");
+	expect_now(3);
 }
 
 Test(cli_top, failures_are_kept_until_there_is_a_sample)
@@ -156,7 +190,7 @@ Test(cli_top, numbers)
 	expect_text(ofs_top_age, -1, "-");
 }
 
-/* A row of a canvas; static storage. */
+/* Returns a row of a canvas, in static storage. */
 static const char *row_text(const struct ofs_canvas *c, int row)
 {
 	static char text[1024];
@@ -187,12 +221,12 @@ Test(cli_top, text_is_put_into_columns)
 	expect_put("abcdef", 99, OFS_CUT_END, true, " abcdef     ");
 	expect_put("abcdefghijklmn", 99, OFS_CUT_END, true, " abcdefghij~");
 	expect_put("a\x1b[31mb\x07", 8, OFS_CUT_END, true, " ab^G       ");
-	/* A wide character takes two columns, and is never halved. */
+	/* A wide character takes two columns and is never halved. */
 	expect_put("漢字漢", 6, OFS_CUT_END, true, " 漢字漢     ");
 	expect_put("漢字漢字", 6, OFS_CUT_END, true, " 漢字 ~     ");
 	expect_put("漢字漢字", 6, OFS_CUT_START, true, " ~ 漢字     ");
 	expect_put("漢é", 6, OFS_CUT_END, false, " ??         ");
-	/* What has no width is left out. */
+	/* Characters without width are left out. */
 	expect_put("e\xcc\x81x", 6, OFS_CUT_END, true, " ex         ");
 }
 

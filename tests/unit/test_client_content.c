@@ -104,7 +104,7 @@ Test(client_content, lines_as_sed_counts_them)
 	cr_expect_eq(content.lines, 1);
 }
 
-/* Larger than what is kept in memory, and with lines that cross the edges of every chunk. */
+/* More than is kept in memory, with lines that cross the edges of chunks. */
 Test(client_content, spooled_to_a_file)
 {
 	const size_t count = 300000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Deposits into a store that is not mounted. */
+/* Deposits in a store that is not mounted. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

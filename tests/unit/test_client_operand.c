@@ -47,7 +47,7 @@ Test(client_operand, slices_in_every_spelling)
 	expect_suffix("1/2", NULL);
 }
 
-static const char *content; /* of refs/k3f9x2:info; NULL: there is none */
+static const char *content; /* of refs/k3f9x2:info; NULL: there is no such file */
 
 static int fake_open(struct ofs_backend *b, const char *path, ofs_handle *ret)
 {
@@ -62,7 +62,7 @@ static ssize_t fake_read(struct ofs_backend *b, ofs_handle h, void *buf, size_t 
 
 	(void)b;
 	(void)h;
-	len = OFS_MIN(len, OFS_MIN(size, (size_t)7)); /* short reads are no end */
+	len = OFS_MIN(len, OFS_MIN(size, (size_t)7)); /* a short read is not the end */
 	memcpy(buf, content + off, len);
 	return (ssize_t)len;
 }

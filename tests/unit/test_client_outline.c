@@ -101,7 +101,7 @@ Test(client_outline, a_file_with_numbered_lines_has_no_last_ones)
 	expect_part("60: 60 end");
 	finish();
 	begin();
-	/* Nor do its numbers belong to names. */
+	/* Nor are line numbers taken for parts of names. */
 	add_lines(60, "%d:parse_frame = 12:30:59\n");
 	print(2000);
 	expect_part("parse_frame:1 12:30:59:1");

@@ -109,7 +109,7 @@ Test(client_pointer, brief_ones_are_one_line)
 	pointer.mount = NULL;
 	print();
 	expect_part("Read it: offload slice k3f9x2 1-\n");
-	pointer.mark = "j-9f86d081"; /* the path follows */
+	pointer.mark = "j-9f86d081"; /* the path follows the pointer */
 	print();
 	cr_expect_str_eq(text, "[offloaded] make test: 13 bytes, 3 lines (ref k3f9x2, j-9f86d081)");
 }
@@ -211,7 +211,7 @@ Test(client_pointer, those_that_can_be_undone_have_their_code)
 	pointer.mark = "j-9f86d081";
 	print();
 	expect_part("[offloaded] make test: 8,100 bytes, 912 lines (ref k3f9x2, j-9f86d081)\n");
-	/* The path is in the line that is added. */
+	/* A line with the path is added later. */
 	expect_part("\nRead lines: cat the path below with :1-60 added; grep without\n");
 	expect_part("\n912: line 912\n");
 	expect_no_part("keep it");

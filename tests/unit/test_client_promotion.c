@@ -46,7 +46,7 @@ static void make(const char *path, const char *data)
 	backend->ops->close(backend, h);
 }
 
-/* A member of the last result; NULL: null. */
+/* Returns a member of the last result, or NULL if it is null. */
 static const char *got(const char *key)
 {
 	return json_string_value(json_object_get(done, key));

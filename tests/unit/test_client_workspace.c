@@ -60,7 +60,7 @@ Test(client_workspace, the_nearest_folder_with_a_mark)
 	make("a/d");
 	make("a/w");
 	make("a/w/x");
-	git = fopen("a/w/.git", "w"); /* a worktree */
+	git = fopen("a/w/.git", "w"); /* as a worktree has */
 	cr_assert_not_null(git);
 	fclose(git);
 	expect_workspace("/a", "/a", &none);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks that take the place of the library's, and that a test may move. */
+/* Replaces the library's clocks with ones that a test can move. */
 #pragma once
 
 #include <time.h>
 
 #include "base/clock.h"
 
-/* How far all of them are ahead, and the wall clock alone. */
+/* Nanoseconds added to every clock, and to the wall clock alone. */
 static int64_t ahead, stepped;
 
 static inline int64_t clock_now(clockid_t clock)

@@ -13,7 +13,7 @@ static size_t unhex(const char *hex, uint8_t *ret)
 	return n;
 }
 
-/* The test cases 13 to 16 of "The Galois/Counter Mode of Operation" by McGrew and Viega. */
+/* Test cases 13 to 16 of "The Galois/Counter Mode of Operation" by McGrew and Viega. */
 #define KEY "feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308"
 #define NONCE "cafebabefacedbaddecaf888"
 #define PLAIN                                                                                  \

@@ -67,7 +67,7 @@ Test(codec_hash, million_letters)
 	ofs_sha256_destroy(h);
 }
 
-/* The cases 1 and 6 of RFC 4231. */
+/* Cases 1 and 6 of RFC 4231. */
 Test(codec_hash, hmac_of_short_and_long_keys)
 {
 	static const char text[] = "Test Using Larger Than Block-Size Key - Hash Key First";
@@ -81,7 +81,7 @@ Test(codec_hash, hmac_of_short_and_long_keys)
 	check_hex(mac, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-/* Of the suite in RFC 1321. */
+/* From the test suite in RFC 1321. */
 Test(codec_hash, md5)
 {
 	static const uint8_t expected[OFS_MD5_SIZE] = { 0x90, 0x01, 0x50, 0x98, 0x3c, 0xd2,
@@ -93,7 +93,7 @@ Test(codec_hash, md5)
 	cr_expect_eq(memcmp(md5, expected, sizeof(md5)), 0);
 }
 
-/* These values are on disk: they must not change with a library or a platform. */
+/* These values are on disk, so no library or platform may change them. */
 Test(codec_hash, checksum_is_xxh3_64)
 {
 	cr_assert_eq(ofs_checksum("", 0, 0), UINT64_C(0x2d06800538d394c2));

@@ -61,7 +61,7 @@ Test(codec_zstd, bare_is_shorter_by_the_checksum)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf whole = OFS_BUF_INIT, bare = OFS_BUF_INIT;
 	uint8_t back[SIZE];
 
-	/* In turns: neither call has a part in the other. */
+	/* Twice in turn: neither call affects the other. */
 	for (int i = 0; i < 2; i++) {
 		whole.len = bare.len = 0;
 		cr_assert_eq(ofs_compress(compressor, 6, plain, SIZE, &whole), 0);
@@ -94,7 +94,7 @@ Test(codec_zstd, wrong_size_is_eio)
 	cr_assert_eq(ofs_decompress(out.data, 0, back, SIZE), -EIO);
 }
 
-/* Either the damage is seen or it lies in a bit that does not matter. */
+/* Damage is either detected or in a bit that does not matter. */
 Test(codec_zstd, damage_never_gives_wrong_bytes)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is found in lists of messages of each form, and in those that nobody should have written. */
+/* Reading lists of messages in each form, and malformed ones. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void expect_text(struct ofs_span s, const char *expected)
 }
 
 /*
- * Result `i` says `text`, is in `message`, and of the call with the name `tool` (NULL: not known).
+ * Result `i` must say `text`, be in `message` and answer a call of `tool` (NULL: an unknown call).
  */
 static void expect_result(size_t i, const char *text, size_t message, const char *tool)
 {
@@ -128,7 +128,7 @@ Test(context_chat, responses)
 	expect_result(1, "a", 5, "see");
 }
 
-/* Tools that are not functions have items of their own, which belong together all the same. */
+/* Tools that are not functions have item types of their own, which are paired in the same way. */
 Test(context_chat, responses_of_other_tools)
 {
 	read_list(
@@ -175,8 +175,8 @@ Test(context_chat, anthropic)
 Test(context_chat, ids)
 {
 	/*
-	 * None: the last call. One that was used again: the call before. One of nobody, or of a
-	 * later call: none.
+	 * Without an id, a result answers the last call; with a repeated id, the last call before
+	 * it that has the id. With an unknown id, or that of a later call, it answers none.
 	 */
 	read_list(
 		"[{\"role\": \"tool\", \"content\": \"too early\"},"
@@ -227,7 +227,7 @@ Test(context_chat, what_is_no_list_of_messages)
 	cr_expect_eq(ofs_chat_tokens(&chat), 0);
 }
 
-/* Members with values of any kind are passed by, or taken for what they can be. */
+/* Values of any type are skipped, or used as far as possible. */
 Test(context_chat, shapes_of_nobody)
 {
 	static const char *const values[] = {
@@ -339,8 +339,8 @@ Test(context_chat, the_last_text_of_a_content)
 }
 
 /*
- * A text counts the same however it is escaped, and more of it counts more; data of pictures does
- * not.
+ * A text counts the same however it is escaped, and counts more the longer it is. Image data does
+ * not count.
  */
 Test(context_chat, tokens)
 {
@@ -367,7 +367,7 @@ Test(context_chat, tokens)
 	cr_expect_lt(ofs_chat_tokens(&chat), 5000);
 }
 
-/* Ids are looked up, not searched for. */
+/* Ids must be looked up, not searched for linearly. */
 Test(context_chat, many_calls)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Large results become pointers, and brief ones where a chat must become smaller. */
+/* Large results become pointers, which are brief if the chat must become still smaller. */
 #include "test_context_fixture.h"
 
 TestSuite(context_compact, .init = begin, .fini = finish);
@@ -16,7 +16,7 @@ Test(context_compact, large_results_become_pointers)
 	must(ask(OFS_MANAGE_COMPACT, list, NULL, SMALL_LIMIT));
 	cr_expect(ofs_span_is_string(ofs_span_member(root, "answer")));
 	cr_expect_eq(*ofs_span_member(root, "success").p, 't');
-	cr_expect_eq(told("offloaded"), 2); /* the last stays */
+	cr_expect_eq(told("offloaded"), 2); /* the last result stays */
 	cr_expect_eq(count_pointers(managed), 2);
 	cr_expect_lt(told("tokens_after"), told("tokens_before"));
 	read_chat(list, &before);
@@ -121,7 +121,7 @@ Test(context_compact, keep_recent_count)
 		cr_expect_eq(count_pointers(managed), cases[i].pointers, "%s: %zu", cases[i].more,
 			     count_pointers(managed));
 	}
-	options.keep = 2; /* goes before the request */
+	options.keep = 2; /* overrides the request */
 	must(ask(OFS_MANAGE_COMPACT, list, NULL, SMALL_LIMIT ", \"keep_recent_count\": 0"));
 	cr_expect_eq(told("offloaded"), 3);
 }
@@ -147,7 +147,7 @@ Test(context_compact, what_was_read_back_is_not_offloaded)
 		"{\\\"command\\\": \\\"offload slice k3f9x2 1-60\\\"}",
 		"{\\\"command\\\": \\\"cat .offload/refs/k3f9x2:1-60\\\"}",
 		"{\\\"path\\\": \\\"/a/b/.offload/refs/k3f9x2\\\"}",
-		"{\\\"path\\\": \\\".offload\\\\/refs\\\\/k3f9x2\\\"}", /* PHP's */
+		"{\\\"path\\\": \\\".offload\\\\/refs\\\\/k3f9x2\\\"}", /* as PHP escapes it */
 		"{\\\"command\\\": \\\"offload show k3f9x2\\\"}",
 		"{\\\"memory_id\\\": \\\"k3f9x2\\\", \\\"line_start\\\": 1}",
 	};
@@ -187,7 +187,7 @@ Test(context_compact, results_that_quote)
 
 	expect_reversible(OFS_MANAGE_COMPACT, first, NULL, SMALL_LIMIT, &managed, NULL);
 	read_chat(managed, &chat);
-	/* As it stands in the list, without its quotes. */
+	/* As written in the list, without its quotes. */
 	pointer = strndup(chat.results[0].text.p + 1, chat.results[0].text.len - 2);
 	ofs_chat_finish(&chat);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(forms); i++) {
@@ -243,7 +243,7 @@ Test(context_compact, a_pointer_has_to_pay)
 
 /* ---- over many turns */
 
-/* `list` with what `more` has at its end; both are lists. */
+/* Joins two JSON lists. */
 static char *joined(const char *list, const char *more)
 {
 	char *text;
@@ -253,8 +253,8 @@ static char *joined(const char *list, const char *more)
 }
 
 /*
- * Whatever comes, the limit is kept, what was sent before is sent again as it was but where older
- * messages were summed up, and everything comes back.
+ * Every answer keeps within the limit. What was sent before is repeated as it was, except where
+ * older messages are summarized. The original list can be restored.
  */
 Test(context_compact, many_turns)
 {
@@ -295,7 +295,7 @@ Test(context_compact, many_turns)
 	expect_restored(have, NULL, plain, NULL);
 }
 
-/* ---- what alone is too much */
+/* ---- single results that exceed the limit */
 
 Test(context_compact, large_results_that_stay_become_brief)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Older messages become a snapshot, and what stays is a chat that a service would take. */
+/* Older messages become a snapshot, and the rest is a chat that a service accepts. */
 #include "test_context_fixture.h"
 
 #include "context/manage/prefetch.h"
@@ -22,7 +22,7 @@ Test(context_compress, older_messages_become_a_snapshot)
 
 	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, "", &managed, NULL);
 	read_chat(managed, &chat);
-	cr_assert_eq(chat.n, 4); /* the system's, the request, the last call and its result */
+	cr_assert_eq(chat.n, 4); /* the system prompt, the request, the last call and its result */
 	cr_expect_eq(chat.messages[0].role, OFS_ROLE_SYSTEM);
 	cr_expect_eq(chat.messages[1].role, OFS_ROLE_USER);
 	cr_expect(chat.messages[3].answers);
@@ -61,7 +61,7 @@ Test(context_compress, nothing_gained_leaves_it_as_it_was)
 	}
 }
 
-/* What is summed up must be worth more than the snapshot with all that is around it. */
+/* Messages are summarized only if they are larger than the snapshot with its framing. */
 Test(context_compress, never_larger)
 {
 	for (size_t each = 0; each < 1200; each += 37) {
@@ -270,7 +270,7 @@ Test(context_compress, a_summarizer_gets_groups_of_so_many_tokens)
 	cr_expect_eq(count_of(managed, "results: 6"), 1, "%s", managed);
 	free(managed);
 	managed = NULL;
-	/* A call is in no other group than its result, and what is larger is alone. */
+	/* A call and its result stay in one group; a larger one has a group of its own. */
 	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, ", \"group_token_threshold\": 100",
 			  &managed, NULL);
 	cr_expect_eq(count_of(managed, "results: 1"), 6, "%s", managed);
@@ -316,13 +316,13 @@ Test(context_compress, fetched_messages_are_no_part_of_the_chat)
 		const char *request =
 			strstr(managed, "{\"role\": \"user\", \"content\": \"Find out");
 
-		/* As if it had been fetched before the request in that round. */
+		/* As if the slice had been fetched before the request of that round. */
 		cr_assert(request);
 		cr_assert_gt(asprintf(&longer, "%.*s%.*s%s", (int)(request - managed), managed,
 				      (int)fetched.len, fetched.data, request),
 			     0);
 		expect_restored(longer, NULL, list, NULL);
-		/* The chat goes on, and is managed again with what was fetched in it. */
+		/* The chat continues, and is managed again with the fetched slice in it. */
 		longer[strlen(longer) - 1] = '\0';
 		free(managed);
 		cr_assert_gt(
@@ -351,7 +351,7 @@ Test(context_compress, fetched_messages_are_no_part_of_the_chat)
 	}
 }
 
-/* Some harnesses end the system's text with the date, or what has changed. */
+/* Some harnesses append the date, or what has changed, to the system prompt. */
 Test(context_compress, text_behind_the_snapshot)
 {
 	OFS_FREE char *text = lines(6000, 5);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A text written with changes, whole and in parts. */
+/* A text written with edits, whole and in parts. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ Test(context_edit, parts_together_are_the_whole)
 	expect_part(3, 5, "abc");
 	expect_part(5, 8, "d67");
 	expect_part(8, 10, "+89");
-	/* A change belongs to the part in which it begins. */
+	/* An edit belongs to the part in which it begins. */
 	expect_part(0, 8, "012abcd67");
 	expect_part(8, 8, "");
 	expect_part(6, 8, "67");
@@ -84,7 +84,7 @@ Test(context_edit, many)
 
 	memset(text, '.', 5000);
 	for (size_t i = 0; i < 5000; i += 2) {
-		size_t at = i * 1237 % 5000; /* each even place once */
+		size_t at = i * 1237 % 5000; /* each even offset once */
 		struct ofs_buf with = OFS_BUF_INIT;
 
 		ofs_buf_append_str(&with, "xy");

@@ -8,7 +8,7 @@
 
 #define ANSWER OK "{\"choices\":[{\"message\":{\"content\":\" Goal:\\n- x \\n\"}}]}"
 
-/* ---- the other side */
+/* ---- the server */
 
 static struct ofs_buf summary;
 static struct ofs_error err;
@@ -33,7 +33,7 @@ static int ask_at(const char *url, const char *key)
 	return ofs_summarizer_run(&s, messages, strlen(messages), &err, &summary);
 }
 
-/* Of a server that says this once. */
+/* Asks a server that gives this answer once. */
 static int ask_once(const char *answer)
 {
 	const char *answers[] = { answer, NULL };
@@ -219,7 +219,7 @@ Test(context_endpoint, other_kinds_of_success_are_none)
 		       "HTTP status 204");
 }
 
-/* ---- answers that are none */
+/* ---- malformed answers */
 
 Test(context_endpoint, malformed)
 {
@@ -252,15 +252,15 @@ Test(context_endpoint, too_large)
 Test(context_endpoint, cut_off_by_the_network)
 {
 	expect_failure(ask_once("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"choices\":"),
-		       ECONNREFUSED, "cannot be asked: ");
+		       ECONNREFUSED, "cannot be reached: ");
 }
 
 Test(context_endpoint, no_http_at_all)
 {
-	expect_failure(ask_once("\x16\x03\x01 hello\r\n\r\n"), ECONNREFUSED, "cannot be asked: ");
+	expect_failure(ask_once("\x16\x03\x01 hello\r\n\r\n"), ECONNREFUSED, "cannot be reached: ");
 }
 
-/* ---- who does not answer */
+/* ---- servers that do not answer */
 
 Test(context_endpoint, a_server_that_hangs)
 {
@@ -278,7 +278,7 @@ Test(context_endpoint, a_server_that_is_not_there)
 {
 	listen_on_any_port();
 	close(server.socket);
-	expect_failure(ask_at(server.url, KEY), ECONNREFUSED, "cannot be asked: ");
+	expect_failure(ask_at(server.url, KEY), ECONNREFUSED, "cannot be reached: ");
 }
 
 Test(context_endpoint, a_server_without_tls_where_there_should_be)
@@ -288,7 +288,7 @@ Test(context_endpoint, a_server_without_tls_where_there_should_be)
 
 	start(answers);
 	snprintf(url, sizeof(url), "https%s", strchr(server.url, ':'));
-	expect_failure(ask_at(url, KEY), ECONNREFUSED, "cannot be asked: ");
+	expect_failure(ask_at(url, KEY), ECONNREFUSED, "cannot be reached: ");
 	stop();
 	cr_expect_not(request_has("Bearer"));
 }
@@ -300,7 +300,7 @@ Test(context_endpoint, no_proxy_comes_between_on_this_machine)
 	cr_expect_eq(ask_once(ANSWER), 0, "%s", err.text);
 }
 
-/* ---- what is not even tried */
+/* ---- requests that are not sent */
 
 Test(context_endpoint, urls_that_cannot_be)
 {
@@ -313,8 +313,8 @@ Test(context_endpoint, urls_that_cannot_be)
 		{ "https://", "like https://host/v1" },
 		{ "https://a b/" KEY, "like https://host/v1" },
 		{ "file:///etc/passwd", "" },
-		{ "ftp://127.0.0.1/", "not by ftp" },
-		{ "gopher://127.0.0.1/", "not by gopher" },
+		{ "ftp://127.0.0.1/", "not ftp" },
+		{ "gopher://127.0.0.1/", "not gopher" },
 		{ "http://example.com/v1", "http://example.com is not on this machine" },
 		{ "http://127.0.0.1.example.com/v1", "not on this machine" },
 		{ "http://localhost.example.com/v1", "not on this machine" },
@@ -334,7 +334,7 @@ Test(context_endpoint, keys_that_cannot_be)
 {
 	static const char *const keys[] = { "", "a b", "a\nX-Other: b", "a\r", "\xc3\xa9" };
 
-	/* An empty one is refused as well: a header without a value says nothing. */
+	/* An empty key is refused, too, since an empty header would say nothing. */
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		expect_failure(ask_at("http://127.0.0.1:1", keys[i]), EINVAL, "key");
 }
@@ -353,7 +353,7 @@ Test(context_endpoint, this_machine_has_several_names)
 		ofs_buf_finish(&summary);
 	}
 	stop();
-	/* Nobody is there, but it is tried. */
+	/* Nothing listens there, but the connection is tried. */
 	for (size_t i = 0; i < 2; i++)
-		expect_failure(ask_at(others[i], KEY), ECONNREFUSED, "cannot be asked");
+		expect_failure(ask_at(others[i], KEY), ECONNREFUSED, "cannot be reached");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to manage chats, over a store that is not mounted, and what is asked of every answer. */
+/* Requests to manage chats on an unmounted store, and the checks that every answer must pass. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -21,7 +21,7 @@ static struct ofs_settings settings;
 static struct ofs_manage_options options;
 static struct ofs_error err;
 static struct ofs_buf answer;
-static struct ofs_span root; /* of the answer */
+static struct ofs_span root; /* parsed from `answer` */
 static char *note;
 
 static inline void open_tree(void)
@@ -38,7 +38,7 @@ static inline void begin(void)
 	strcat(store, "/store");
 	open_tree();
 	ofs_settings_init(&settings);
-	settings.max_total_tokens = 2000; /* some results have more */
+	settings.max_total_tokens = 2000; /* less than some results have */
 	options = (struct ofs_manage_options)OFS_MANAGE_OPTIONS_INIT;
 	answer = (struct ofs_buf)OFS_BUF_INIT;
 }
@@ -57,20 +57,20 @@ static inline void finish(void)
 	cr_assert_eq(system(command), 0);
 }
 
-/* As another process would find the store. */
+/* Reopens the store, as another process would. */
 static inline void reopen(void)
 {
 	ofs_access_finish(&tree);
 	open_tree();
 }
 
-/* ---- asking */
+/* ---- requests */
 
-/* The answer is in `answer`, or the reason in `err`. */
+/* Returns 0 and leaves the answer in `answer`, or returns -errno and sets `err`. */
 static inline int ask_bytes(enum ofs_manage_mode mode, const void *request, size_t len)
 {
 	struct ofs_sink sink = ofs_sink_to_buf(&answer);
-	char *exact = malloc(len + 1); /* what reads beyond it is seen */
+	char *exact = malloc(len + 1); /* an exact size, so that reads beyond it are seen */
 	int r;
 
 	memcpy(exact, request, len);
@@ -90,7 +90,7 @@ static inline int ask_bytes(enum ofs_manage_mode mode, const void *request, size
 	return r;
 }
 
-/* `list` and `system` (NULL: none) are JSON; `more` is "", or members with a comma before them. */
+/* `list` and `system` (or NULL) are JSON. `more` is "" or further members, each after a comma. */
 static inline int ask(enum ofs_manage_mode mode, const char *list, const char *system,
 		      const char *more)
 {
@@ -106,7 +106,7 @@ static inline void must(int r)
 	cr_assert_eq(r, 0, "%s", err.text);
 }
 
-/* A member of the answer as its text, allocated; NULL: there is none. */
+/* Returns the JSON text of a member of the answer, to be freed, or NULL if there is none. */
 static inline char *answered(const char *name)
 {
 	struct ofs_span s = ofs_span_member(root, name);
@@ -114,7 +114,7 @@ static inline char *answered(const char *name)
 	return s.p ? strndup(s.p, s.len) : NULL;
 }
 
-/* A number in the metadata. */
+/* Returns a number from the answer's metadata. */
 static inline long long told(const char *name)
 {
 	long long n = -1;
@@ -137,7 +137,7 @@ static inline void expect_str(const char *got, const char *expected, const char 
 		  expected + at);
 }
 
-/* Undoes what was done to a list, as another process if `again`, and compares with what it was. */
+/* Restores a managed list and expects the original list and system prompt. */
 static inline void expect_restored(const char *list, const char *system, const char *original,
 				   const char *original_system)
 {
@@ -152,8 +152,8 @@ static inline void expect_restored(const char *list, const char *system, const c
 }
 
 /*
- * Does it, and undoes it through the store opened anew. The answer of doing it is in `ret` and
- * `ret_system` (or NULL).
+ * Manages a list, then restores it through a reopened store. Sets *ret and *ret_system (each may be
+ * NULL) to the managed list and system prompt, to be freed.
  */
 static inline void expect_reversible(enum ofs_manage_mode mode, const char *list,
 				     const char *system, const char *more, char **ret,
@@ -174,7 +174,7 @@ static inline void expect_reversible(enum ofs_manage_mode mode, const char *list
 		*ret_system = ofs_steal(managed_system);
 }
 
-/* ---- looking */
+/* ---- reading lists */
 
 static inline void read_chat(const char *list, struct ofs_chat *ret)
 {
@@ -193,7 +193,7 @@ static inline size_t count_of(const char *text, const char *word)
 	return n;
 }
 
-/* A text of so many bytes, of lines that are not alike. */
+/* Returns about `len` bytes of distinct lines, as the inside of a JSON string. */
 static inline char *lines(size_t len, unsigned int seed)
 {
 	char *text = malloc(len + 100);
@@ -202,7 +202,7 @@ static inline char *lines(size_t len, unsigned int seed)
 	for (unsigned int i = 0; n < len; i++)
 		n += (size_t)sprintf(text + n, "%u: line %u of the output, %u\\n", seed, i,
 				     i * 2654435761u);
-	/* No escape is cut. */
+	/* Do not cut an escape in two. */
 	while (len && text[len - 1] == '\\')
 		len--;
 	text[len] = '\0';
@@ -217,7 +217,7 @@ static inline char *lines(size_t len, unsigned int seed)
 	"\"}}]}"
 #define SMALL_LIMIT ", \"max_tool_message_tokens\": 200"
 
-/* A list of `n` calls with results of `each` bytes, behind a system's text and a request. */
+/* Returns a system prompt, a request and `n` calls with results of `each` bytes. */
 static inline char *chat_of(size_t n, size_t each)
 {
 	struct ofs_buf b = OFS_BUF_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* As a program that embeds the engine sees it. */
+/* The context engine as an embedding program sees it. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ftw.h>
@@ -25,7 +25,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 static void begin(void)
 {
 	cr_assert(mkdtemp(place));
-	/* A folder that is worked in, so that nothing is found elsewhere. */
+	/* A workspace directory, so that no store is found elsewhere. */
 	setenv("XDG_DATA_HOME", place, 1);
 	unsetenv("OFFLOAD_DIR");
 	unsetenv("OFFLOAD_STORE");
@@ -41,7 +41,7 @@ static void finish(void)
 
 TestSuite(context_library, .init = begin, .fini = finish);
 
-/* A chat with one result of many lines. */
+/* Returns a request for this mode and these messages, to be freed. */
 static char *chat(const char *mode, const char *messages)
 {
 	char *request = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How strings were written: each style gives its bytes again, and what no program writes is no
- * style.
+ * The styles in which programs write JSON strings. Each style reproduces its bytes, and a mix that
+ * no program writes has no style.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static struct ofs_span parsed(const struct ofs_buf *string)
 	return s;
 }
 
-/* Whether a style is found that gives the string's bytes; `ret` as for ofs_literal_style_find(). */
+/* Tells whether a style is found, which must reproduce the string. `ret` as for the finder. */
 static bool round_trips(struct ofs_span string, struct ofs_literal_style *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, again = OFS_BUF_INIT;
@@ -105,9 +105,9 @@ Test(context_literal, what_programs_write)
 		"\"a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80/<>&\\b\\f\\u0000\\u001b\x7f\\\\\\\"\"",
 		"j");
 	expect_style("\"\xe2\x80\xa8\xe2\x80\xa9\"", "j");
-	/* JSON.stringify(), which escapes halves alone */
+	/* JSON.stringify(), which escapes lone surrogates */
 	expect_style("\"\\ud83d \xf0\x9f\x98\x80 \\udc00 \\u0001\"", "j");
-	/* Go's json.Marshal(): HTML, the separators, and \b and \f as newer versions have them */
+	/* Go's json.Marshal(): HTML and the separators, and in newer versions \b and \f */
 	expect_style("\"\\u003ca href=\\\"x\\\"\\u003e \\u0026 \\u2028\\u2029 \xc3\xa4 \\b\"",
 		     "jhs");
 	expect_style("\"\\u003cb\\u003e \\u0008\\u000c \\u2028\"", "jhsc");
@@ -115,11 +115,11 @@ Test(context_literal, what_programs_write)
 	expect_style("\"<b> \\u2028 \xc3\xa4\"", "js");
 	/* PHP's json_encode() */
 	expect_style("\"\\/usr\\/bin \\u00e4 <\"", "jaz");
-	/* JSON_UNESCAPED_UNICODE leaves the separators escaped */
+	/* JSON_UNESCAPED_UNICODE, which leaves the separators escaped */
 	expect_style("\"\\/usr \xc3\xa4 \\u2028\"", "jzs");
 	/* jansson's JSON_ENSURE_ASCII */
 	expect_style("\"\\u00E4\\uD83D\\uDE00\\u001F\"", "jau");
-	/* Java's Jackson with its escapes in upper case */
+	/* Java's Jackson with upper-case escapes */
 	expect_style("\"\xc3\xa4\\u001F\"", "ju");
 	expect_style("\"\\u007f\"", "jd");
 	expect_style("\"\\u00e4\\u007f\"", "jad");
@@ -134,7 +134,7 @@ Test(context_literal, mixed_or_written_by_hand)
 	expect_no_style("\"\\u003c >\"");
 	expect_no_style("\"\\u00e4 \\u00E4\"");
 	expect_no_style("\"\\u00aB\"");
-	expect_no_style("\"\\u000a\""); /* for which everybody has \n */
+	expect_no_style("\"\\u000a\""); /* every program writes \n */
 	expect_no_style("\"\\u0041\"");
 	expect_no_style("\"\\u0022\"");
 	expect_no_style("\"\\u005c\"");
@@ -155,7 +155,7 @@ Test(context_literal, the_end_of_a_string_is_looked_at)
 	expect_style("\"plain but for the last /\"", "j");
 }
 
-/* What a string does not show stays as it was found in those before. */
+/* What a string does not reveal is kept as found in earlier strings. */
 Test(context_literal, what_is_not_shown_is_kept)
 {
 	for (int i = 0; i < STYLES; i++) {
@@ -187,7 +187,7 @@ Test(context_literal, bytes_that_are_not_utf8)
 	}
 }
 
-/* ---- every style over every kind of character */
+/* ---- every style with every kind of character */
 
 static void put_code(struct ofs_buf *b, uint32_t c)
 {

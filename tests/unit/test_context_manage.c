@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What managing a chat does to it, however it was written, and what it leaves alone. */
+/* What managing a chat changes in any form of it, and what it leaves alone. */
 #include "test_context_fixture.h"
 
 TestSuite(context_manage, .init = begin, .fini = finish);
 
-/* ---- both */
+/* ---- compacting and compressing */
 
 Test(context_manage, auto_sums_up_what_is_too_much_after_offloading)
 {
@@ -17,17 +17,17 @@ Test(context_manage, auto_sums_up_what_is_too_much_after_offloading)
 	cr_expect_eq(count_of(managed, "<state_snapshot"), 0);
 	free(managed);
 	managed = NULL;
-	/* Results that are too small to go, of a prompt that is too large. */
+	/* The prompt is too large, but each result is too small to be offloaded. */
 	expect_reversible(OFS_MANAGE_AUTO, small, NULL, ", \"max_total_tokens\": 9000", &managed,
 			  NULL);
 	cr_expect_eq(count_of(managed, "<state_snapshot"), 1);
 	cr_expect_eq(count_messages(managed), 8, "system, request, six that stay");
 }
 
-/* ---- files */
+/* ---- stored files */
 
 struct finding {
-	const char *start; /* of the name */
+	const char *start; /* of the file's name */
 	char name[300];
 };
 
@@ -40,7 +40,7 @@ static int take_name(void *arg, const char *name)
 	return 0;
 }
 
-/* The path of a file of the chats whose name starts so. */
+/* Sets `path` to a stored file of the chats whose name begins with `start`. */
 static void find_file(const char *start, char *path)
 {
 	struct finding f = { .start = start };
@@ -87,7 +87,7 @@ Test(context_manage, a_result_that_was_changed)
 	damage_file();
 	cr_expect_eq(ask(OFS_MANAGE_RESTORE, managed, NULL, ""), -EILSEQ);
 	cr_expect(strstr(err.text, "has changed since it was offloaded"), "%s", err.text);
-	/* The chat as it was can be managed all the same. */
+	/* The original chat can still be managed. */
 	free(managed);
 	managed = NULL;
 	expect_reversible(OFS_MANAGE_COMPACT, list, NULL, SMALL_LIMIT, &managed, NULL);
@@ -125,7 +125,7 @@ Test(context_manage, a_list_that_lost_its_beginning)
 	cr_expect_eq(ask(OFS_MANAGE_RESTORE, managed, NULL, ""), -EILSEQ);
 }
 
-/* Agents can write to the store. */
+/* Agents can write to the store, so a snapshot's file may name itself. */
 Test(context_manage, a_file_that_leads_to_itself)
 {
 	OFS_FREE char *list = chat_of(4, 4000);
@@ -155,7 +155,7 @@ Test(context_manage, a_file_that_leads_to_itself)
 	cr_expect_eq(ask(OFS_MANAGE_RESTORE, managed, NULL, ""), -EILSEQ);
 }
 
-/* ---- however it was written */
+/* ---- any formatting */
 
 Test(context_manage, any_formatting_comes_back)
 {
@@ -205,8 +205,8 @@ Test(context_manage, what_is_wrong_with_a_request)
 		const char *text, *why;
 	} bad[] = {
 		{ "", "empty" },
-		{ "5", "not an object with \"messages\"" },
-		{ "\"x\"", "not an object with \"messages\"" },
+		{ "5", "neither an object with \"messages\"" },
+		{ "\"x\"", "neither an object with \"messages\"" },
 		{ "{}", "no \"messages\"" },
 		{ "{\"messages\": {}}", "\"messages\" is not an array" },
 		{ "{\"messages\": null}", "\"messages\"" },

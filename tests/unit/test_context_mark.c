@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Pointers that can be undone: known again, told from what only looks like one, and made shorter.
- */
+/* Restorable pointers: recognised, told from what only looks like one, and shortened. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +95,7 @@ Test(context_mark, what_is_none)
 		"[offloaded]",
 		TITLE,
 		CLOSING,
-		TITLE "\n" CLOSING "\n", /* a file that quotes one ends with a newline */
+		TITLE "\n" CLOSING "\n", /* a file that quotes a pointer ends with a newline */
 		TITLE "\n" CLOSING " ",
 		" " TITLE "\n" CLOSING,
 		"see " TITLE "\n" CLOSING,
@@ -110,7 +108,7 @@ Test(context_mark, what_is_none)
 		TITLE "\n(detailed result is stored in m\n/refs/k3f9x2)",
 		TITLE " \n" CLOSING,
 		"[offloaded] x (ref k3f9x2)\n" CLOSING,
-		"[offloaded] x -> a/b (ref k3f9x2)\n" CLOSING, /* put's, which cannot be undone */
+		"[offloaded] x -> a/b (ref k3f9x2)\n" CLOSING, /* by put: not restorable */
 		"[offloaded] x (ref k3f9x2, ja-9f86d08-k2m4x9)\n" CLOSING,
 		"[offloaded] x (ref k3f9x2, ja-9f86d0811-k2m4x9)\n" CLOSING,
 		"[offloaded] x (ref k3f9x2, ja-9F86D081-k2m4x9)\n" CLOSING,
@@ -152,7 +150,7 @@ Test(context_mark, starts_as_pointers_do)
 	cr_expect_not(ofs_mark_may_be("[Offloaded] x", 13));
 }
 
-/* Every byte but the tag itself, and the key, make another tag. */
+/* The tag depends on the key and on every byte but its own. */
 Test(context_mark, is_signed)
 {
 	char tag[OFS_MARK_TAG + 1], other[OFS_MARK_TAG + 1], text[sizeof(pointer)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices of stored texts that a question asks for, from a store that is not mounted. */
+/* Slices of stored texts that answer a question, from a store that is not mounted. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void add(const void *text, size_t len)
 	n++;
 }
 
-/* Lines "line I of NAME", one of which is replaced. */
+/* Adds a text of lines "row I of NAME", line number `at` of which is replaced (0: none). */
 static void add_lines(const char *name, unsigned lines, unsigned at, const char *line)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -85,7 +85,7 @@ static bool says(const char *what)
 	return strstr((const char *)out.data, what) != NULL;
 }
 
-/* The slice that begins at *p is what the range in its path names; moves behind it. */
+/* Expects the slice at *p to hold the lines that its path names, and moves *p to its end. */
 static void check_slice(const char **p, const char *text)
 {
 	unsigned long long from, to, lines = 0;
@@ -195,7 +195,7 @@ Test(context_prefetch, what_is_not_there_finds_nothing)
 {
 	add_lines("alpha", 300, 20, "the scheduler starts");
 	cr_expect_eq(ask("Why does the parser reject trailing commas in nested arrays?"), 0);
-	/* One word of many is not what was asked for. */
+	/* One word of many is no match. */
 	cr_expect_eq(ask("How does the scheduler handle database migrations and rollback?"), 0);
 	cr_expect_eq(ofs_prefetch_write(&shelf, NULL, 0, "scheduler", 9, &out), 0);
 }
@@ -213,7 +213,7 @@ Test(context_prefetch, names_paths_and_quotes_weigh_more)
 	cr_expect(says("expected ';'"));
 	cr_assert_eq(ask("what about `connection reset by peer`"), 1);
 	cr_expect(says("ValueError"));
-	cr_expect_eq(ask("what about `peer by reset connection`?"), 1); /* its words are there */
+	cr_expect_eq(ask("what about `peer by reset connection`?"), 1); /* the words alone */
 	cr_expect_eq(ask("open other/passage.py"), 0);
 }
 
@@ -231,7 +231,7 @@ Test(context_prefetch, other_scripts)
 	add_lines("beta", 100, 30, "Предел повторов планировщика равен семи");
 	cr_expect_eq(ask("重试次数是多少"), 1);
 	cr_expect(says("上限是七次"));
-	cr_expect_eq(ask("предел повторов"), 1); /* one of two is half of what was asked */
+	cr_expect_eq(ask("предел повторов"), 1); /* one word of two is half of the question */
 	cr_expect_eq(ask("какой предел повторов планировщика"), 1);
 	cr_expect(says("семи"));
 }
@@ -258,7 +258,7 @@ Test(context_prefetch, at_most_three_and_not_too_long)
 	cr_expect_leq(out.len, 3 * 6200u);
 }
 
-/* Half of a line may say the contrary of all of it. */
+/* Half a line may say the opposite of the whole. */
 Test(context_prefetch, a_line_that_is_too_long_is_left_out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

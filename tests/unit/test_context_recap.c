@@ -12,7 +12,7 @@
 static struct ofs_settings settings;
 static struct ofs_step_list steps;
 static struct ofs_recap_info info;
-static struct ofs_buf text; /* what was written last, NUL-terminated */
+static struct ofs_buf text; /* the last recap, NUL-terminated */
 static struct ofs_error err;
 
 static void begin(void)
@@ -107,7 +107,7 @@ Test(context_recap, forms_of_input)
 	expect_parsed("[" ONE ", " ONE "]", 2);
 	expect_parsed("\n{\"task\": {}, \"steps\": [" ONE ", " ONE ", " ONE "]}\n", 3);
 	expect_parsed("[" ONE "]\n" ONE "\n{\"steps\": [" ONE "]}", 3);
-	/* A step may have something of that name, too. */
+	/* A step may itself have a member "steps". */
 	expect_parsed("{\"tool_name\": \"a\", \"observation\": \"b\", \"steps\": 3}", 1);
 }
 
@@ -186,7 +186,7 @@ Test(context_recap, files_that_are_no_steps_are_named)
 	expect_has(" and 6 more\n");
 	cr_expect_eq(steps.n, 1);
 	cr_expect_eq(steps.n_skipped, 11);
-	/* Alone, they are told of all the same. */
+	/* Files left out are reported even if no step is left. */
 	{
 		struct ofs_tree_recap recap = ofs_recap_for_tree(&settings);
 
@@ -197,7 +197,7 @@ Test(context_recap, files_that_are_no_steps_are_named)
 	}
 }
 
-/* ---- when it is compacted */
+/* ---- when steps are compacted */
 
 Test(context_recap, nothing_is_nothing)
 {
@@ -289,7 +289,7 @@ Test(context_recap, nothing_is_said_twice)
 	    "\"observation\": \"pwd: 1 line output: /w\", \"metadata\": {\"output\": \"/w\\n\"}}");
 	expect_has("- s1 Bash: pwd: 1 line output: /w\n");
 	expect_lacks("| /w");
-	/* A command that the observation has cut is whole among the arguments. */
+	/* A command that the observation truncates is whole among the arguments. */
 	add("{\"id\": \"s2\", \"tool_name\": \"Bash\", \"minimal_args\": {\"command\": \"%s\"}, "
 	    "\"observation\": \"%.97s...: exit 0, no output\"}",
 	    path, path);
@@ -468,7 +468,7 @@ static void add_mixed(int n)
 	}
 }
 
-/* Whether the text names it, and not something that begins with it. */
+/* Tells whether the text has this ref, and not just a longer one that begins with it. */
 static bool names(const char *got, const char *ref)
 {
 	size_t len = strlen(ref);
@@ -546,7 +546,7 @@ Test(context_recap, counts_name_what_has_no_rule)
 	expect_has(", 1 tool_7, 4 other calls\n");
 }
 
-/* ---- promises */
+/* ---- guarantees */
 
 Test(context_recap, the_same_steps_give_the_same_bytes)
 {
@@ -562,7 +562,7 @@ Test(context_recap, the_same_steps_give_the_same_bytes)
 	}
 }
 
-/* When steps are folded, too, the beginning stays for many steps. */
+/* Even when steps are folded, the start of the text stays the same over many steps. */
 Test(context_recap, folding_comes_seldom)
 {
 	OFS_FREE char *before = NULL;
@@ -585,7 +585,7 @@ Test(context_recap, folding_comes_seldom)
 	cr_expect_gt(changes, 0);
 }
 
-/* All but the last line of the older steps is what it was. */
+/* Another step changes nothing before the last line of the older steps. */
 Test(context_recap, a_step_more_keeps_the_beginning)
 {
 	OFS_FREE char *before = NULL;

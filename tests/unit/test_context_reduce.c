@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of tools become steps, and what is worth it goes into a store. */
+/* Tool calls become steps, and large results go into a store. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ TestSuite(context_reduce, .init = begin, .fini = finish);
 
 /* ---- helpers */
 
-/* Reads the call, which must be right, and makes its step. */
+/* Parses a valid call and reduces it to `step`. Returns the result of ofs_reduce(). */
 static int reduce_text(const char *text, size_t len)
 {
 	OFS_CLEANUP(ofs_tool_call_finish) struct ofs_tool_call call = { 0 };
@@ -60,7 +60,7 @@ static void reduce(const char *text)
 	cr_assert_eq(reduce_text(text, strlen(text)), 0, "%s", err.text);
 }
 
-/* The same for a tool, arguments in JSON, and a result that is a string or, led by '=', JSON. */
+/* The same for a tool, arguments in JSON, and a result: a string, or JSON after '='. */
 static void reduce_call(const char *tool, const char *args, const char *result)
 {
 	json_t *json = json_pack("{s:s}", "tool", tool);
@@ -118,7 +118,7 @@ static void expect_arg(const char *name, const char *expected)
 	cr_expect_str_eq(value, expected);
 }
 
-/* `n` times the text. */
+/* Returns the text `n` times, to be freed. */
 static char *times(const char *text, size_t n)
 {
 	size_t len = strlen(text);
@@ -129,7 +129,7 @@ static char *times(const char *text, size_t n)
 	return all;
 }
 
-/* What lies in the tree where the step says. */
+/* Returns the content of the file that the step names, to be freed. */
 static char *stored(void)
 {
 	const char *path = json_string_value(json_object_get(step.metadata, "path"));
@@ -208,7 +208,7 @@ Test(context_reduce, read_file_in_other_forms)
 	expect("Read", "{\"file_path\": \"p\"}", "a\x01\x02\x03", "Read p (4 bytes, binary)");
 	expect("Read", "{\"file_path\": \"e.txt\"}", "", "Read e.txt (empty)");
 	expect("Read", "{}", "x", "Read a file (1 byte, text)");
-	/* A file is what it is, whatever JSON is in it. */
+	/* JSON in a file is content, whatever it says. */
 	expect("Read", "{\"file_path\": \"e.json\"}", "{\"error\": \"x\", \"content\": \"y\"}",
 	       "Read e.json (30 bytes, JSON)");
 	cr_expect(step.success);
@@ -229,7 +229,7 @@ Test(context_reduce, read_file_that_failed)
 		      "gone");
 	expect_failed("Read", "{\"path\": \"x\"}", "={\"success\": false}",
 		      "Read x: failed: {\"success\": false}", "{\"success\": false}");
-	/* A log of errors was read well. */
+	/* A log of errors is not a failure to read it. */
 	reduce_call("Read", "{\"path\": \"x.log\"}", log);
 	cr_expect(step.success);
 }
@@ -336,7 +336,7 @@ Test(context_reduce, grep)
 	       "Found 1 match for 'x' in 1 file: src/a.c:12: x = 1;");
 }
 
-/* Lines around a match are none. */
+/* Lines of context are not matches. */
 Test(context_reduce, grep_with_context)
 {
 	expect("Grep", "{\"pattern\": \"x\", \"path\": \"a.c\", \"-C\": 1}",
@@ -421,7 +421,7 @@ Test(context_reduce, navigate)
 	       "Visited e.com/x (5 bytes text)");
 }
 
-/* What is beside the text is not lost: when it is not short, all of the JSON is stored. */
+/* Members beside the text are kept. If they are not short, the whole JSON is stored. */
 Test(context_reduce, an_object_with_more_than_text)
 {
 	OFS_FREE char *html = times("<p>", 200), *result = NULL;
@@ -434,7 +434,7 @@ Test(context_reduce, an_object_with_more_than_text)
 		    "={\"text\": \"hello\", \"took\": 1.5, \"cached\": false, \"via\": [\"a\"]}");
 	expect_stored("hello");
 	cr_expect_eq(json_object_size(json_object_get(step.metadata, "result")), 2);
-	/* A number that has no form in the step. */
+	/* A number that the step cannot represent. */
 	reduce("{\"tool\": \"fetch\", \"args\": {\"url\": \"e\"}, \"result\": {\"text\": \"hello\", \"ids\": "
 	       "[123456789012345678901]}}");
 	expect_stored("{\"text\": \"hello\", \"ids\": [123456789012345678901]}");
@@ -524,7 +524,7 @@ Test(context_reduce, exit_codes_in_text)
 	}
 }
 
-/* What harnesses write in place of an answer, when they do not say "is_error". */
+/* Texts that harnesses give in place of a result without setting "is_error". */
 Test(context_reduce, failures_by_how_they_start)
 {
 	static const char *const failed[] = {
@@ -566,7 +566,7 @@ Test(context_reduce, shell_failed_in_the_middle)
 	reduce_call("Bash", "{\"command\": \"./tests\"}", result);
 	cr_expect(strstr(step.observation, "401 lines output: not ok 201 - frames are refused ..."),
 		  "%s", step.observation);
-	/* The end begins with a word. */
+	/* The part from the end begins with a word. */
 	cr_expect(strstr(step.observation, "... - a case") ||
 			  strstr(step.observation, "...- a case") ||
 			  strstr(step.observation, "...a case") ||
@@ -864,13 +864,13 @@ Test(context_reduce, numbers_of_steps)
 	make("tasks/t1/history/step_.json");
 	reduce_call("think", "{}", "");
 	cr_expect_str_eq(step.id, "step_1000");
-	/* A number of which only the line is there is taken, too. */
+	/* A number with only a .compact file is taken, too. */
 	make("tasks/t1/history/step_1007.compact");
 	reduce_call("think", "{}", "");
 	cr_expect_str_eq(step.id, "step_1008");
 }
 
-/* The backend's own calls, while one of them is exchanged. */
+/* The backend's own operations, while rename is replaced. */
 static const struct ofs_backend_ops *whole;
 static struct ofs_backend_ops faulty;
 static int renames, fault;
@@ -881,7 +881,7 @@ static int rename_with_fault(struct ofs_backend *b, const char *from, const char
 	return renames-- == 0 ? fault : whole->rename(b, from, to, flags);
 }
 
-/* Adds a step while the rename after so many others fails. */
+/* Adds a step while the rename after `behind` others fails. */
 static int add_with_fault(int behind, int error)
 {
 	static const char think[] = "{\"tool\": \"think\"}";

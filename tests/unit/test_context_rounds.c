@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chats of every form, written in every way, that go on and are managed again and again: restoring
- * gives the very first list, and what is sent to a model is a chat that a service would take.
+ * Chats of every form and formatting that continue and are managed again and again. Restoring gives
+ * the original list, and what is sent to a model is a chat that a service accepts.
  */
 #include "test_context_fixture.h"
 #include "test_draw.h"
@@ -15,7 +15,7 @@ enum form {
 	FORMS
 };
 
-/* A chat as its harness has it, and as it was sent last; both without brackets. */
+/* A chat as its harness keeps it, and as it was last sent. Both lists lack their brackets. */
 struct talk {
 	enum form form;
 	uint32_t style;
@@ -24,7 +24,7 @@ struct talk {
 	char *system;
 	char *managed_system;
 	int ids, requests;
-	long long fetched; /* slices, in all rounds */
+	long long fetched; /* number of slices in all rounds */
 };
 
 static void put(struct ofs_buf *b, const char *text)
@@ -39,7 +39,7 @@ static void put_blank(struct ofs_buf *b)
 	put(b, blanks[draw(OFS_ARRAY_SIZE(blanks))]);
 }
 
-/* A piece of text as the chat's program writes it. */
+/* Returns a piece of text in the style of the chat's program. */
 static const char *piece(uint32_t style)
 {
 	static const char *const pieces[][5] = {
@@ -47,7 +47,7 @@ static const char *piece(uint32_t style)
 		{ "\xc3\xa4", "\xf0\x9f\x98\x80", "/", "<b>", "\\u0000" },
 		{ "\\u00E4", "\\uD83D\\uDE00", "\\/", "<b>", "\\u001F" },
 		{ "\xc3\xa4", "\\u2028", "/", "\\u003cb\\u003e", "\\ud800" },
-		{ "\\u00e4", "\xf0\x9f\x98\x80", "\\/", "/", "\\u0041" }, /* of nobody */
+		{ "\\u00e4", "\xf0\x9f\x98\x80", "\\/", "/", "\\u0041" }, /* of no program */
 	};
 
 	return pieces[style][draw(5)];
@@ -71,7 +71,7 @@ static void put_string(struct ofs_buf *b, uint32_t style)
 	put(b, "\"");
 }
 
-/* Members that nobody knows. */
+/* Unknown members. */
 static void put_unknown(struct ofs_buf *b)
 {
 	static const char *const members[] = {
@@ -126,7 +126,7 @@ static void put_words(struct talk *t, struct ofs_buf *b)
 	end_message(b);
 }
 
-/* What a tool gives back: a text, blocks, or nothing at all. */
+/* A tool's output: a text, blocks, or something odd. */
 static void put_output(struct talk *t, struct ofs_buf *b)
 {
 	static const char *const odd[] = { "null", "\"\"", "[]",
@@ -242,7 +242,7 @@ static void go_on(struct talk *t)
 		put_separator(&more);
 		put_turn(t, &more);
 	}
-	if (draw(4)) { /* for which slices may be fetched */
+	if (draw(4)) { /* slices may be fetched for it */
 		put_separator(&more);
 		put_request(t, &more);
 	}
@@ -289,7 +289,7 @@ static char *in_brackets(const struct ofs_buf *inner)
 	return text;
 }
 
-/* ---- what is asked of a list that is sent to a model */
+/* ---- checks of a list that is sent to a model */
 
 static void expect_pairs(const struct talk *t, const char *list)
 {

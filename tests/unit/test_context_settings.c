@@ -73,7 +73,7 @@ static void expect_defaults(void)
 	cr_expect_eq(settings.n_tools, 0);
 }
 
-/* The file must be refused, in this line and with these words, changing nothing. */
+/* The file must be refused for this line, with these words, and change nothing. */
 static void expect_refused(const char *text, size_t len, unsigned int line, const char *words)
 {
 	char start[128];
@@ -234,7 +234,7 @@ Test(context_settings, files_that_are_refused)
 		{ "[tool x]\noffload = over much\n", 2, "must be always, never" },
 		{ "[tool x]\noffload = over -1\n", 2, "must be always, never" },
 		{ "[tool x]\noffload = never\noffload = always\n", 3, "first in line 2" },
-		{ "[tool x]\n[reduce]\n[tool x]\n", 3, "[tool x] is there twice, first in line 1" },
+		{ "[tool x]\n[reduce]\n[tool x]\n", 3, "[tool x] appears twice, first in line 1" },
 		{ "[tool]\n", 1, "[tool] lacks a name: write it as [tool NAME]" },
 		{ "[tool ]\n", 1, "[tool] lacks a name" },
 		{ "[tools x]\n", 1, "unknown section [tools x]: did you mean [tool NAME]?" },
@@ -294,7 +294,7 @@ Test(context_settings, the_file_of_a_store)
 	cr_expect(strstr(err.text, "is not a regular file"), "%s", err.text);
 }
 
-/* The user's own file, in a folder `config` of his own. */
+/* Writes the user's own context.ini, in the folder `config`. */
 static void write_own(const char *text)
 {
 	static char config[64], own[128];
@@ -325,7 +325,7 @@ Test(context_settings, a_command_comes_from_the_users_own_file_alone)
 	cr_expect_eq(ofs_settings_load(&settings, dir, &err), -EINVAL);
 	cr_expect(strstr(err.text,
 			 "context.ini:2: 'summarizer' is not taken from a store: it belongs "
-			 "into '"),
+			 "in '"),
 		  "%s", err.text);
 	cr_expect_str_eq(settings.summarizer, "mine");
 }

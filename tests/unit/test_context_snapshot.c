@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What messages come down to. */
+/* Summaries of messages by rule. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void finish(void)
 
 TestSuite(context_snapshot, .fini = finish);
 
-/* The snapshot of all messages but the last `keep`. */
+/* Returns a snapshot of all messages but the last `keep`. */
 static const char *snapshot(const char *json, size_t keep, const char *earlier, uint64_t max_tokens)
 {
 	OFS_CLEANUP(ofs_chat_finish) struct ofs_chat chat = { 0 };
@@ -41,7 +41,7 @@ static const char *snapshot(const char *json, size_t keep, const char *earlier, 
 	return (const char *)out.data;
 }
 
-/* Every line is a title or an item, none is too long, and all is text. */
+/* Every line must be a title or an item, not too long, and plain text. */
 static void check_form(void)
 {
 	static const char *const titles[] = {
@@ -204,8 +204,8 @@ Test(context_snapshot, confirmations)
 }
 
 /*
- * A chat of one call of a tool with these arguments (JSON) and this output (the inside of a string
- * of JSON).
+ * Returns a snapshot of one call of a tool, with these arguments (JSON) and this output (the inside
+ * of a JSON string).
  */
 static const char *one_call(const char *tool, const char *args, const char *output)
 {
@@ -243,7 +243,7 @@ Test(context_snapshot, names_from_results)
 		"{\"role\":\"assistant\",\"content\":\"I read src/lost_file.c and other_thing.\"}]",
 		0, NULL, PLENTY);
 	check_form();
-	/* Those that were used are newer than the others; what came from no result is left out. */
+	/* Names used after the result count as newer. Names that no result has are left out. */
 	expect("Names:\n- user_name_17, getUserId, src/lost_file.c\n");
 	expect_not("- other_thing");
 }
@@ -251,7 +251,7 @@ Test(context_snapshot, names_from_results)
 Test(context_snapshot, calls_that_were_made)
 {
 	static const struct {
-		const char *tool, *args, *output, *line; /* NULL: none */
+		const char *tool, *args, *output, *line; /* line: NULL if there must be none */
 	} cases[] = {
 		{ "cancel_order", "{\"order_id\":\"W7\",\"reason\":\"late\",\"note\":null}", "{}",
 		  "Done:\n- cancel_order order_id=W7, reason=late\n" },
@@ -317,7 +317,7 @@ Test(context_snapshot, what_was_done_stays_when_room_is_scarce)
 	snapshot((const char *)json.data, 0, NULL, PLENTY);
 	check_form();
 	expect("Done:\n- book_seat n=7 x10\n");
-	/* Of what was looked up the last stay. */
+	/* The last of the lookups stay. */
 	expect("Looked up:\n- get_seat n=14\n");
 	expect("- get_seat n=39\n");
 	earlier = strdup((const char *)out.data);
@@ -333,7 +333,7 @@ Test(context_snapshot, outputs_that_failed)
 {
 	static const struct {
 		const char *output;
-		const char *line; /* NULL: it did not fail */
+		const char *line; /* NULL: not a failure */
 	} cases[] = {
 		{ "ok\\n", NULL },
 		{ "", NULL },
@@ -379,7 +379,7 @@ Test(context_snapshot, outputs_that_failed)
 	}
 }
 
-/* A chat of which much can be said: `n` calls, the results of `refs` of which are pointers. */
+/* A chat with a lot to summarize: `n` calls, `refs` of which have pointers as results. */
 static void make_chat(struct ofs_buf *json, unsigned n, unsigned refs)
 {
 	ofs_buf_printf(
@@ -482,7 +482,7 @@ Test(context_snapshot, a_folder_is_named_once)
 	}
 }
 
-/* `**` in a pattern is no emphasis. */
+/* `**` in a pattern is not Markdown emphasis. */
 Test(context_snapshot, arguments_are_not_edited)
 {
 	one_call("Glob", "{\"pattern\":\"assets/**/*.css\"}", "a\\nb");
@@ -538,7 +538,7 @@ Test(context_snapshot, goes_into_the_next_one)
 	small = strdup(snapshot((const char *)json.data, 0, NULL, 100));
 	snapshot("[]", 0, small, PLENTY);
 	expect("ab0003");
-	/* The same again is folded, what is new is added, the goal stays. */
+	/* Repeated items are merged, new ones added, and the goal is kept. */
 	snapshot(
 		"[{\"role\":\"user\",\"content\":\"Now update the docs too.\"},"
 		"{\"role\":\"assistant\",\"content\":\"The cause of part 1 is due to file 1.\",\"tool_calls\":[{\"id\":\"x\",\"function\":"
@@ -607,7 +607,7 @@ Test(context_snapshot, long_texts_are_cut)
 	expect("- `make all`: error: at the end\n");
 }
 
-/* JSON of random parts of what matters. */
+/* JSON with random pieces of what the rules look for. */
 Test(context_snapshot, any_texts)
 {
 	static const char *const parts[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON read in place: what is refused and where, what strings say, and walking; compared with
- * jansson's.
+ * JSON read in place: refusals and their positions, decoding strings, and walking; compared with
+ * jansson.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static struct ofs_span parsed_str(const char *text)
 
 static void expect_refused_bytes(const char *text, size_t len, const char *why)
 {
-	char *exact = malloc(len + 1); /* nothing behind it for a reader to step on */
+	char *exact = malloc(len + 1); /* nothing after it for a reader to overrun into */
 	struct ofs_error err = { "" };
 	struct ofs_span s = { 0 };
 
@@ -133,16 +133,16 @@ Test(context_span, wrong_strings)
 Test(context_span, strings_that_are_not_utf8)
 {
 	static const char *const bad[] = {
-		"\x80", /* a byte that continues nothing */
+		"\x80", /* a stray continuation byte */
 		"\xff",
 		"\xfe",
-		"\xc3", /* cut off by the quote */
+		"\xc3", /* truncated by the quote */
 		"\xc0\xaf", /* '/' in two bytes */
-		"\xe0\x80\xaf", /* in three */
+		"\xe0\x80\xaf", /* '/' in three bytes */
 		"\xf0\x80\x80\xaf",
-		"\xed\xa0\x80", /* half of a surrogate pair */
-		"\xed\xbf\xbf", /* the other half */
-		"\xed\xa0\xbd\xed\xb8\x80", /* both */
+		"\xed\xa0\x80", /* a high surrogate */
+		"\xed\xbf\xbf", /* a low surrogate */
+		"\xed\xa0\xbd\xed\xb8\x80", /* a surrogate pair */
 		"\xf4\x90\x80\x80", /* beyond U+10FFFF */
 		"\xf8\x88\x80\x80\x80",
 		"\xe2\x82",
@@ -164,7 +164,7 @@ Test(context_span, strings_that_are_not_utf8)
 
 static char *nested(size_t depth, bool objects, size_t *ret_len)
 {
-	size_t each = objects ? 5 : 1; /* {"a": */
+	size_t each = objects ? 5 : 1; /* length of {"a": */
 	char *text = malloc(depth * (each + 1) + 1), *p = text;
 
 	for (size_t i = 0; i < depth; i++, p += each)
@@ -220,7 +220,7 @@ Test(context_span, what_strings_say)
 	expect_says("\"\\u0041\\u00e4\\u20AC\\uFFFF\"", "A\xc3\xa4\xe2\x82\xac\xef\xbf\xbf", 9);
 	expect_says("\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80", 4);
 	expect_says("\"\\uD800\\uDC00\\uDBFF\\uDFFF\"", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", 8);
-	/* Halves alone, in the wrong order, and one before a pair. */
+	/* Lone surrogates, a pair in the wrong order, and one before a pair. */
 	expect_says("\"\\ud800\"", "\xed\xa0\x80", 3);
 	expect_says("\"\\udfff\"", "\xed\xbf\xbf", 3);
 	expect_says("\"\\ude00\\ud83d\"", "\xed\xb8\x80\xed\xa0\xbd", 6);
@@ -372,7 +372,7 @@ Test(context_span, one_after_the_other)
 	cr_expect(strstr(err.text, "line 2, column 2"), "%s", err.text);
 }
 
-/* ---- compared with jansson's */
+/* ---- compared with jansson */
 
 static void put(struct ofs_buf *b, const char *text)
 {
@@ -520,7 +520,7 @@ static void compare(struct ofs_span s, json_t *json)
 	}
 }
 
-/* What jansson refuses though it is JSON, or is a half of a pair, which is let through. */
+/* jansson refuses some valid JSON, and lone surrogates, which ofs_span_parse() accepts. */
 static bool is_janssons_own(const json_error_t *error)
 {
 	switch (json_error_code(error)) {
@@ -543,7 +543,7 @@ static void compare_text(const struct ofs_buf *text)
 	json_t *json;
 	int r;
 
-	/* Digits behind a number are strtod()'s, which needs an end. */
+	/* jansson parses numbers with strtod(), which needs a terminator. */
 	memcpy(exact, text->data, text->len);
 	exact[text->len] = '\0';
 	r = ofs_span_parse(exact, text->len, NULL, &s);
@@ -559,7 +559,7 @@ static void compare_text(const struct ofs_buf *text)
 
 Test(context_span, the_same_as_jansson)
 {
-	/* No NUL: jansson takes one for the end of the text. */
+	/* Without NUL, which jansson takes for the end of the text. */
 	static const unsigned char odd[] = "\"\\[]{}:,0-.eE \n\tnu\x80\xc3\x1f/9";
 
 	draw_state = 0x9e3779b97f4a7c15;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps read and written, and the lines that stand for them. */
+/* Steps read and written, and their one-line summaries. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ Test(context_step, summaries_of_what_failed)
 	expect_line("{\"tool_name\": \"x\", \"outcome_ref\": \"a\\nb\"}", "x() [ref a^Jb]");
 }
 
-/* Without what the template needs the observation stands for it. */
+/* The observation stands in if the template lacks a value. */
 Test(context_step, summaries_of_little)
 {
 	expect_line("{\"tool_name\": \"Read\", \"observation\": \"Read something\"}",
@@ -248,7 +248,7 @@ Test(context_step, much_text_on_one_line)
 	OFS_FREE char *text = malloc(len);
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 
-	/* Every character takes two bytes, and the window of what is read ends within one. */
+	/* Every character has two bytes, and the window that is read ends within one. */
 	for (size_t i = 0; i < len; i++)
 		text[i] = i % 2 ? '\xa4' : '\xc3';
 	for (size_t cut = 0; cut < 4; cut++) {
@@ -261,7 +261,7 @@ Test(context_step, much_text_on_one_line)
 	ofs_line_append_end(&out, text, len, 200);
 	cr_expect_eq(out.len, 197 * 2 + 3);
 	cr_expect_null(memchr(out.data, '\\', out.len));
-	/* White space alone, as far as it is looked at. */
+	/* Only white space as far as the text is read. */
 	memset(text, ' ', len);
 	out.len = 0;
 	ofs_line_append(&out, text, len, 200);

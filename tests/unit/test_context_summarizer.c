@@ -49,7 +49,7 @@ static void expect_summary(const char *expected)
 		cr_expect_eq(memcmp(summary.data, expected, summary.len), 0);
 }
 
-/* It fails like this, in one line, and gives nothing. */
+/* Expects this error, on one line, and no summary. */
 static void expect_failure(int r, int code, const char *words)
 {
 	cr_expect_eq(r, -code, "%d: %s", r, err.text);
@@ -58,7 +58,7 @@ static void expect_failure(int r, int code, const char *words)
 	cr_expect_null(summary.data);
 }
 
-/* ---- what goes in and what comes out */
+/* ---- input and output */
 
 Test(context_summarizer, messages_go_in_and_a_summary_comes_out)
 {
@@ -109,7 +109,7 @@ Test(context_summarizer, big_input_goes_in_while_output_comes_out)
 	char *messages = malloc(BIG);
 
 	memset(messages, 'a', BIG);
-	/* Filling both of its outputs before and while it reads. */
+	/* The command fills both of its outputs before and while it reads. */
 	cr_assert_eq(
 		run_with("head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero | tr '\\0' x; "
 			 "tee /dev/stderr | wc -c",
@@ -160,7 +160,7 @@ Test(context_summarizer, nothing_goes_in)
 	expect_summary("0");
 }
 
-/* ---- who fails */
+/* ---- failures */
 
 Test(context_summarizer, none_is_named)
 {
@@ -178,7 +178,7 @@ Test(context_summarizer, exit_codes_come_with_the_last_line_of_the_error_output)
 	expect_failure(run("exit 3"), EIO, "the summarizer 'exit 3' ended with exit code 3");
 	expect_failure(run("/nonexistent/command"), EIO, "exit code 127: ");
 	expect_failure(run("printf '\\200\\0x' >&2; exit 1"), EIO, "exit code 1: \\x80^@x");
-	/* What stays of an error output that is longer than is kept. */
+	/* The error output is longer than the part that is kept. */
 	expect_failure(
 		run("head -c 100000 /dev/zero | tr '\\0' y >&2; echo >&2; echo end >&2; exit 1"),
 		EIO, "exit code 1: end");
@@ -220,9 +220,9 @@ Test(context_summarizer, a_mebibyte_is_the_most)
 	expect_failure(run("yes"), EFBIG, "more than 1 MiB");
 }
 
-/* ---- who hangs */
+/* ---- timeouts */
 
-/* The process ID that a command wrote. */
+/* Reads a process ID from a file, and removes the file. */
 static pid_t number_in(const char *path)
 {
 	FILE *in = fopen(path, "r");
@@ -235,13 +235,13 @@ static pid_t number_in(const char *path)
 	return number;
 }
 
-/* Runs a command that writes to the file "pid" the number of a process that it starts. */
+/* Runs a command that starts a process and writes its ID to the file "pid". Returns the ID. */
 static pid_t run_and_find(const char *command, uint64_t timeout_s, int code, const char *words)
 {
 	char folder[] = "/tmp/ofs-summarizer-XXXXXX";
 	pid_t pid;
 
-	/* Whoever is left behind becomes ours to be waited for. */
+	/* Orphaned processes become our children, so that we can wait for them. */
 	cr_assert_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
 	cr_assert_not_null(mkdtemp(folder));
 	cr_assert_eq(chdir(folder), 0);
@@ -263,7 +263,6 @@ static int signal_that_ended(pid_t pid)
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* Returns when all have ended. */
 static void reap_all(void)
 {
 	while (waitpid(-1, NULL, 0) > 0)
@@ -345,7 +344,7 @@ Test(context_summarizer, and_is_not_waited_for)
 	expect_no_child();
 }
 
-/* ---- the process around it */
+/* ---- signals and descriptors */
 
 static volatile sig_atomic_t got;
 
@@ -375,7 +374,7 @@ Test(context_summarizer, one_that_is_ignored_does_not)
 
 Test(context_summarizer, signals_are_as_a_shell_has_them)
 {
-	/* Two that the C library keeps for itself. */
+	/* Two signals that the C library reserves. */
 	const unsigned long long internal = 3ULL << (32 - 1);
 	unsigned long long blocked = 1, ignored = 1;
 	sigset_t set, after;
@@ -421,7 +420,7 @@ Test(context_summarizer, descriptors_are_neither_leaked_nor_passed_on)
 	int fd = dup(STDERR_FILENO); /* not close-on-exec */
 
 	cr_assert_eq(run("exec ls /proc/self/fd"), 0);
-	expect_summary("0\n1\n2\n3"); /* the folder that ls reads is one */
+	expect_summary("0\n1\n2\n3"); /* 3 is the directory that ls reads */
 	close(fd);
 	cr_expect_eq(count_descriptors(), before);
 }
@@ -474,7 +473,7 @@ Test(context_summarizer, threads_do_it_at_the_same_time)
 	expect_no_child();
 }
 
-/* ---- choosing */
+/* ---- choosing a summarizer */
 
 static struct ofs_summarizer chosen;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tools do, by their names. */
+/* What tools do, judged by their names. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +93,7 @@ Test(context_tool, others)
 		    OFS_TOOL_SHELL);
 }
 
-/* A name that only has such a word in it means something else. */
+/* A name that merely contains such a word means something else. */
 Test(context_tool, no_tool_that_is_known)
 {
 	expect_rule(
@@ -145,8 +145,8 @@ Test(context_tool, sections)
 	cr_expect_eq(rule, OFS_TOOL_SEARCH);
 	cr_expect_eq(ofs_tool_setting(&s, "mcp__acme__query_db", &rule), &s.tools[0]);
 	/*
-	 * A section for the tool itself goes before one for all of its kind; of two the last is
-	 * meant.
+	 * A section for the tool itself wins over one for its kind, and the last of two over the
+	 * first.
 	 */
 	cr_expect_eq(ofs_tool_setting(&s, "Bash", &rule), &s.tools[3]);
 	cr_expect_eq(rule, OFS_TOOL_SHELL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers that look like chance and are the same in every run (xorshift64). */
+/* Pseudorandom numbers, the same in every run (xorshift64). */
 #pragma once
 
 #include <stdint.h>
 
-/* To be set to anything but 0 before the first is drawn. */
+/* The seed: set to non-zero before the first draw. */
 static uint64_t draw_state;
 
-/* A number below the limit. */
+/* Returns a number below `limit`. */
 static uint32_t draw(uint32_t limit)
 {
 	draw_state ^= draw_state << 13;

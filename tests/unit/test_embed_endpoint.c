@@ -50,7 +50,7 @@ static int embed(const char *const texts[], size_t n)
 	return ofs_embed(embedder, list, n, 0, &out, &err);
 }
 
-/* Of a server that gives these answers. */
+/* Embeds texts at a server that gives these answers. */
 static int embed_at(const char *const *answers, const char *const texts[], size_t n)
 {
 	int r;
@@ -117,7 +117,7 @@ Test(embed_endpoint, blank_texts_are_not_sent)
 	cr_assert_eq(out.len, 12);
 	cr_expect_arr_eq(out.data, expected, 12);
 	cr_expect(request_has("\"input\":[\"a\"]"));
-	/* Nobody listens any more. */
+	/* Blank texts alone need no server: it has stopped. */
 	out.len = 0;
 	cr_expect_eq(embed(texts, 1), 0, "%s", err.text);
 	cr_expect_eq(out.len, 3);
@@ -176,7 +176,7 @@ Test(embed_endpoint, no_more_than_64_texts_a_request)
 	cr_expect_eq(embed_at(answers, texts, 130), 0, "%s", err.text);
 	cr_expect_eq(server.served, 3);
 	cr_assert_eq(out.len, 260);
-	/* Those that end the second and the third. */
+	/* The last vectors of the second and third request. */
 	cr_expect_eq((int8_t)out.data[2 * 127 + 1], 2);
 	cr_expect_eq((int8_t)out.data[2 * 129 + 1], 64);
 	for (size_t i = 0; i < 3; i++)
@@ -210,7 +210,7 @@ Test(embed_endpoint, a_failure_leaves_nothing_behind)
 	free(first);
 }
 
-/* ---- answers that are none */
+/* ---- malformed answers */
 
 Test(embed_endpoint, lengths_stay_as_they_are)
 {
@@ -321,7 +321,7 @@ Test(embed_endpoint, redirects_are_not_followed)
 		       EREMOTEIO, "is not followed; give the URL itself: https://other.invalid/");
 }
 
-/* ---- who does not answer */
+/* ---- servers that do not answer */
 
 static void expect_timeout(int64_t timeout, int64_t in, const char *words)
 {
@@ -354,10 +354,10 @@ Test(embed_endpoint, a_server_that_is_not_there)
 	listen_on_any_port();
 	close(server.socket);
 	cr_assert_eq(open_embedder(server.url), 0);
-	expect_failure(embed(texts, 1), ECONNREFUSED, "cannot be asked: ");
+	expect_failure(embed(texts, 1), ECONNREFUSED, "cannot be reached: ");
 }
 
-/* ---- what is not even tried */
+/* ---- requests that are not sent */
 
 Test(embed_endpoint, settings_that_cannot_be)
 {
@@ -365,10 +365,10 @@ Test(embed_endpoint, settings_that_cannot_be)
 		const char *model, *url, *key, *why;
 	} cases[] = {
 		{ "m", "http://example.com/v1", KEY,
-		  "http://example.com is not on this machine, and without TLS all could read the "
-		  "text on its way: use https://" },
+		  "http://example.com is not on this machine, and without TLS anybody on the way "
+		  "could read the text: use https://" },
 		{ "m", "host", KEY, "like https://host/v1" },
-		{ "m", "ftp://127.0.0.1/", KEY, "not by ftp" },
+		{ "m", "ftp://127.0.0.1/", KEY, "not ftp" },
 		{ "m", "https://" KEY "@127.0.0.1/", KEY, "must not hold a user" },
 		{ "m", "http://127.0.0.1:1", "a b", "the endpoint's key is empty" },
 		{ "a\nb", "http://127.0.0.1:1", KEY, "not a line of UTF-8" },

@@ -26,7 +26,7 @@
 	"\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":12," vocab "}"
 #define TOKENIZER "{" BERT "," MODEL(VOCAB) "}"
 
-/* Of each token; what is special or unknown must not count. */
+/* One for each token. Special and unknown tokens must not count. */
 static const float vectors[TOKENS][DIMS] = {
 	{ 8, 8, 8, 8 }, { 9, 9, 9, 9 },	 { 1, 0, 0, 0 },  { 0, 1, 0, 0 },    { 0, 0, 1, 0 },
 	{ 0, 0, 0, 1 }, { -1, 0, 0, 0 }, { 0, -1, 0, 0 }, { 0, 0, -0.5, 0 },
@@ -107,7 +107,7 @@ static void open_model(void)
 	cr_assert_eq(open_embedder(), 0, "%s", err.text);
 }
 
-/* ---- asking */
+/* ---- embedding */
 
 static void embed(const char *text, size_t len, int8_t ret[DIMS])
 {
@@ -166,7 +166,7 @@ Test(embed_static, unknown_words_do_not_count)
 	expect("xyz", 0, 0, 0, 0);
 	expect("worldx hello", 127, 0, 0, 0);
 	expect("[UNK] [PAD] hello", 127, 0, 0, 0);
-	/* As many characters as a word may have, and one more. */
+	/* The longest word allowed, and one character more. */
 	expect("worldsssssss hello", 51, 51, -127, 0);
 	expect("worldssssssss hello", 127, 0, 0, 0);
 }
@@ -182,11 +182,11 @@ Test(embed_static, other_writing)
 	expect("H\xc3\x88LLO", 127, 0, 0, 0);
 	/* Each Chinese character is a word. */
 	expect("\xe4\xb8\xadhello\xe4\xb8\xad", -127, 0, 0, 0);
-	/* A soft hyphen, a NUL and a byte that is not UTF-8. */
+	/* A soft hyphen, a NUL and bytes that are not UTF-8. */
 	expect("hel\xc2\xadlo", 127, 0, 0, 0);
 	expect_of("hel\0lo", 6, 127, 0, 0, 0);
 	expect("hel\xfflo\xe4\xb8", 127, 0, 0, 0);
-	/* A no-break space parts words, as a dash does. */
+	/* A no-break space and a dash split words. */
 	expect("hello\xc2\xa0"
 	       "cafe\xe2\x80\x94hello",
 	       127, 0, 0, 64);
@@ -194,7 +194,7 @@ Test(embed_static, other_writing)
 
 Test(embed_static, hangul_comes_apart)
 {
-	/* U+D55C is U+1112 U+1161 U+11AB. */
+	/* U+D55C decomposes into U+1112 U+1161 U+11AB. */
 	write_model();
 	write_tokenizer("{" BERT "," MODEL("\"vocab\":{\"\xe1\x84\x92\":2,\"##\xe1\x85\xa1\":3,"
 					   "\"##\xe1\x86\xab\":4}") "}");
@@ -251,7 +251,7 @@ Test(embed_static, only_the_start_of_a_long_text_counts)
 		memcpy(text + len, "\xe4\xb8\xad", 3);
 	strcpy(text + len, "cafe");
 	expect(text, -127, 0, 0, 0);
-	/* The median token has 4 characters: 4 * 512 are looked at. */
+	/* The median token has 4 characters, so 4 * 512 characters are read. */
 	memset(text, ' ', sizeof(text));
 	memcpy(text + 2044, "cafehello", 10);
 	expect(text, 0, 0, 0, 127);
@@ -329,7 +329,7 @@ Test(embed_static, halves_of_all_sizes)
 {
 	/* 65504, 2^-24, -2^-14, infinity. */
 	static const uint16_t half[] = { 0x7bff, 1, 0x8400, 0x7c00 };
-	/* 2^-14 and a denormal of 1023 / 2^24, which is a little less. */
+	/* 2^-14 and the denormal 1023 / 2^24, which is slightly less. */
 	static const uint16_t small[] = { 0x0400, 0x03ff, 0x8001, 0 };
 
 	write_tokenizer("{" BERT "," MODEL("\"vocab\":{\"a\":0}") "}");
@@ -444,7 +444,7 @@ Test(embed_static, one_that_is_replaced_is_used_as_it_was)
 	expect("hello", 127, 0, 0, 0);
 }
 
-/* ---- files that are none */
+/* ---- malformed files */
 
 Test(embed_static, files_that_are_missing)
 {
@@ -486,7 +486,7 @@ Test(embed_static, headers_that_cannot_be)
 	expect_failure(EBADMSG, "which is more than 1 MiB");
 }
 
-/* One tensor of that name, and what its entry says. */
+/* The entry of a tensor in the header. */
 #define TENSOR(name, dtype, shape, offsets) \
 	"\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define GOOD TENSOR("embeddings", "F32", "[9,4]", "[0,144]")

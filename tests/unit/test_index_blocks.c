@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * References, charges, hashes, moved chunks, and frames that are dead or due, against a plain model
+ * References, charges, hashes, moved chunks, and dead or due frames, compared with a plain model
  * that recounts everything.
  */
 #include <criterion/criterion.h>
@@ -63,7 +63,7 @@ static int put_chunk(uint64_t frame, uint64_t id, uint32_t off, uint32_t len)
 	return ofs_index_put_chunk(ix, frame, &c);
 }
 
-/* One frame with chunks `id`, `id` + 1, ... of these lengths. */
+/* Adds a frame with chunks `id`, `id` + 1, ... of these lengths. */
 static uint64_t put_frame(uint32_t pack, uint64_t off, uint32_t stored, uint64_t id,
 			  const uint32_t *lens, size_t n)
 {
@@ -134,7 +134,7 @@ static void expect_frame(uint64_t id, uint32_t live, uint32_t held)
 	cr_assert_eq(f.held, held, "frame %lu: %u held, not %u", (unsigned long)id, f.held, held);
 }
 
-/* What must hold between any two calls (see block.c), each as a query for what breaks it. */
+/* The invariants between any two calls (see block.c), each as a query for violations. */
 static const char *const broken[] = {
 	"SELECT id FROM chunk c WHERE (bearer > 0) != (id IN (SELECT chunk FROM blocks))",
 	"SELECT id FROM chunk c WHERE bearer > 0 AND"
@@ -538,7 +538,7 @@ Test(index_blocks, chunk_revived_in_the_same_transaction)
 	check_invariants();
 }
 
-/* A rolled back transaction's drops are no later one's. */
+/* Drops in a transaction that was rolled back do not affect later ones. */
 Test(index_blocks, unused_chunk_survives_a_rolled_back_use)
 {
 	put_frame1(1, 64, 500, 1);
@@ -660,7 +660,7 @@ Test(index_blocks, moving_takes_the_charge_along)
 	cr_assert_eq(stored_of(4), 200);
 	check_invariants();
 
-	/* The heir of a chunk that was moved is charged for its new place. */
+	/* The heir of a moved chunk is charged for its new place. */
 	cr_assert_eq(ofs_index_delete_inode(ix, 2), 0);
 	cr_assert_eq(stored_of(3), 500);
 	cr_assert_eq(ofs_index_set_block(ix, 3, 0, 0), 0);
@@ -759,7 +759,7 @@ Test(index_blocks, bad_frames)
 	cr_assert_not(get_frame(a).bad);
 }
 
-/* A frame of the class and density with one living chunk of `held` bytes, `id`. */
+/* Adds a frame of this class and density with one live chunk `id` of `held` bytes. */
 static uint64_t put_held(uint32_t class, bool dense, uint32_t held, uint64_t id)
 {
 	uint64_t frame = put_empty_frame((struct ofs_index_frame){ .pack = 1,
@@ -811,7 +811,7 @@ Test(index_blocks, frames_that_are_due)
 	cr_assert_eq(ofs_index_list_due(ix, collect_frame, &got), 5);
 	cr_assert_eq(got.n, 3);
 
-	/* Bad ones are not due. */
+	/* Bad frames are not due. */
 	cr_assert_eq(ofs_index_set_frame_bad(ix, due[7], true), 0);
 	expect_due(due, 7);
 	cr_assert_eq(ofs_index_set_frame_bad(ix, due[7], false), 0);
@@ -830,7 +830,7 @@ Test(index_blocks, frames_that_are_due)
 	due[1] = due[0];
 	due[0] = last;
 
-	/* One becomes due by what it loses and stops being so by what it gets. */
+	/* A frame becomes due by losing content, and ceases to be due by gaining some. */
 	cr_assert_eq(put_chunk(full, 20, dense, 1), 0);
 	cr_assert_eq(ofs_index_set_block(ix, 2, 20, 20), 0);
 	cr_assert_eq(ofs_index_move_chunk(ix, 2, due[4], 0), 0);
@@ -866,7 +866,9 @@ static void expect_dead(const struct ofs_index_dead *d, uint32_t pack, uint64_t 
 	cr_assert_eq(d->whole, whole);
 }
 
-/* Frames 1 to n of 100 bytes each from 64 on, in one pack; frame i holds chunk `base` + i. */
+/*
+ * Adds `n` frames of 100 bytes to a pack, from offset 64. Frame i, from 0, holds chunk `base` + i.
+ */
 static void put_row(uint32_t pack, uint64_t base, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -886,8 +888,8 @@ Test(index_blocks, dead_frames_merge_up_to_their_living_neighbours)
 	cr_assert_eq(ofs_index_set_block(ix, 2, 20, 301), 0);
 
 	/*
-	 * Pack 1: 0 dead, 1 alive, 2 3 4 dead, 5 alive, 6 alive, 7 dead. Pack 2 dead, pack 3 but
-	 * its middle.
+	 * Pack 1: frames 0, 2, 3, 4 and 7 dead; 1, 5 and 6 live. Pack 2: all dead. Pack 3: all dead
+	 * but the middle one.
 	 */
 	uint64_t gone[] = { 0, 2, 3, 4, 7 };
 
@@ -906,7 +908,7 @@ Test(index_blocks, dead_frames_merge_up_to_their_living_neighbours)
 	cr_assert_eq(list_dead(d, 8), 5);
 	expect_dead(&d[1], 1, 64 + 104 * 6 + 100, 64 + 104 * 7 + 100, false);
 
-	/* What was deleted before counts as a gap: the next range takes it in. */
+	/* A frame deleted earlier counts as a gap, which the next range includes. */
 	cr_assert_eq(ofs_index_set_block(ix, 2, 5, 0), 0);
 	cr_assert_eq(list_dead(d, 8), 6);
 	expect_dead(&d[1], 1, 64 + 104 + 100, 64 + 104 * 6, false);
@@ -917,7 +919,7 @@ Test(index_blocks, dead_frames_merge_up_to_their_living_neighbours)
 	cr_assert(chunk_found(106));
 	cr_assert(chunk_found(301));
 
-	/* What was used went with the commit, what never was is deleted as such. */
+	/* A used chunk goes with the commit; one that never was used is deleted as unused. */
 	cr_assert_not(chunk_exists(200));
 	next_transaction();
 	cr_assert_eq(ofs_index_delete_unused(ix, 200), 0);
@@ -946,7 +948,7 @@ Test(index_blocks, interleaved_ids_stay_with_their_frames)
 	cr_assert_eq(stored_of(2), 80);
 }
 
-/* Rewriting: the living chunks of two frames are gathered in a third, the two are then dead. */
+/* Rewriting gathers the live chunks of two frames in a third. Then the two are dead. */
 Test(index_blocks, frames_die_when_their_chunks_are_moved)
 {
 	uint32_t lens[] = { 10, 20, 30 };
@@ -981,14 +983,14 @@ Test(index_blocks, frames_die_when_their_chunks_are_moved)
 		cr_assert_eq(chunk_exists(id), id == 2 || id == 3 || id == 6);
 }
 
-/* The model: plain arrays, everything recounted after each step. */
+/* The model: plain arrays, with everything recounted after each step. */
 #define FILES 5
 #define BLOCKS 6
 #define FRAMES 10
 #define CHUNKS 40
 
 struct model_chunk {
-	uint64_t id; /* 0: none here */
+	uint64_t id; /* 0: unused slot */
 	size_t frame;
 	uint32_t off;
 	uint32_t len;
@@ -998,11 +1000,11 @@ struct model_chunk {
 static struct model {
 	bool exists[FILES];
 	uint64_t sha[FILES]; /* 0: unknown */
-	uint64_t chunk[FILES][BLOCKS]; /* 0: a hole, else id */
-	struct ofs_index_frame frame[FRAMES]; /* id 0: none here */
+	uint64_t chunk[FILES][BLOCKS]; /* ids; 0: a hole */
+	struct ofs_index_frame frame[FRAMES]; /* id 0: unused slot */
 	struct model_chunk c[CHUNKS];
-	uint64_t stored[FILES]; /* as it was after the step before */
-	bool recharged[FILES]; /* one who is to be reported */
+	uint64_t stored[FILES]; /* after the previous step */
+	bool recharged[FILES]; /* must be reported */
 	uint64_t next_id;
 	uint64_t next_off;
 } model, committed;
@@ -1096,7 +1098,7 @@ static void check_files(void)
 	}
 }
 
-/* Each living chunk is charged to one of its holders, no other charge is there. */
+/* Each live chunk must be charged to one of its holders, and nothing else charged. */
 static void check_chunks(void)
 {
 	uint64_t charge[FILES] = { 0 };
@@ -1224,7 +1226,8 @@ static void check_dead(void)
 }
 
 /*
- * `actor` changed its own blocks (FILES: nobody did); who else is charged otherwise is recharged.
+ * Notes as recharged every file but `actor` (FILES: none), which changed its own blocks, whose
+ * charge has changed.
  */
 static void check_recharged(size_t actor)
 {
@@ -1277,7 +1280,7 @@ static size_t model_free_frame(void)
 	return i;
 }
 
-/* A frame of `raw` bytes in a free place; FRAMES: there is none. */
+/* Adds a frame of `raw` bytes in a free slot. Returns the slot, or FRAMES if there is none. */
 static size_t model_put_frame(uint32_t raw)
 {
 	static const uint32_t class[] = { 0, 1, OFS_CLASS_DENSE - 1, OFS_CLASS_DENSE, 90 };
@@ -1366,7 +1369,7 @@ static void step_move_one(void)
 		model_move(c, i, rng(model.frame[i].raw - c->len + 1));
 }
 
-/* All that lives in one frame, and some more, goes to a new one. */
+/* Moves all live chunks of a frame, and some others, to a new frame. */
 static void step_rewrite(void)
 {
 	struct model_chunk *moved[CHUNKS];
@@ -1415,7 +1418,7 @@ static void step_block(size_t f, size_t b)
 	model_set(f, b, id);
 }
 
-/* Who changed its own blocks; FILES: nobody. */
+/* Returns the file that changed its own blocks, or FILES if none did. */
 static size_t model_step(void)
 {
 	size_t f = rng(FILES), b = rng(BLOCKS), end = 0;
@@ -1435,7 +1438,7 @@ static size_t model_step(void)
 			model_set(f, end, 0);
 		return f;
 	case 3:
-		model_put_file(f); /* must leave the charge alone */
+		model_put_file(f); /* must not change the charge */
 		return FILES;
 	case 4:
 	case 5:
@@ -1473,7 +1476,7 @@ static int strike_out(void *arg, uint64_t ino)
 	return 0;
 }
 
-/* The dead frames go in a transaction of their own, when no chunk waits for its first use. */
+/* Deletes dead frames in a transaction of its own, when no chunk awaits its first use. */
 static void model_reclaim(void)
 {
 	struct ofs_index_dead d[FRAMES + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wrong with an index is found, and what can be put right is, without touching the rest. */
+/* Problems in an index are found, and repaired where possible without touching anything else. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -9,6 +9,7 @@
 
 #include "base/util.h"
 #include "index/index.h"
+#include "index/rules.h"
 #include "index/schema.h"
 #include "index/vfs.h"
 #include "scratch.h"
@@ -17,14 +18,14 @@ enum {
 	ROOT = 1,
 	LOST = 2,
 	DIR_A = 3,
-	DIR_B = 4, /* in A */
-	SMALL = 10, /* its hash is that of its only block */
-	LINKED = 11, /* in A and in B */
-	SHARES = 12, /* the chunk of SMALL, and one of its own twice */
+	DIR_B = 4, /* in DIR_A */
+	SMALL = 10, /* has the hash of its only block */
+	LINKED = 11, /* in DIR_A and DIR_B */
+	SHARES = 12, /* the chunk of SMALL, and another one twice */
 	DRAFT = 13,
 	ORPHAN = 14,
 	SYMLINK = 15,
-	BIG = 16, /* four blocks with drafts over some */
+	BIG = 16, /* four blocks, some under drafts */
 	LAST = 17,
 };
 
@@ -113,7 +114,7 @@ static void put_names(void)
 	put_entry(ROOT, "big", BIG, S_IFREG);
 }
 
-/* Chunks 1-5, 10, 20-22, of which 21 has no holder any more and 22 none yet. */
+/* Adds chunks 1-5, 10, 20 and 21. No block holds 21 any more. */
 static void put_content(void)
 {
 	static const uint32_t five[] = { 1000, 333, BLOCK, 7, BLOCK }, one[] = { BLOCK },
@@ -154,9 +155,12 @@ static void put_content(void)
 static void put_unused(void)
 {
 	struct ofs_index_meta meta;
+	const struct ofs_index_object object = { .epoch = 1, .number = 1, .size = 501 };
+	const struct ofs_index_extent extent = { 2, 64, 501, 0 };
 	uint32_t len = 50;
 
 	put_frame(2, 1000, 30, &len, 1);
+	cr_assert_eq(ofs_index_put_object(ix, &object, &extent, 1), 0);
 	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
 	meta.next_ino = LAST;
 	meta.next_chunk = 31;
@@ -166,7 +170,7 @@ static void put_unused(void)
 	cr_assert_eq(ofs_index_put_meta(ix, &meta), 0);
 }
 
-/* ---- around the index */
+/* ---- files and dumps */
 
 static sqlite3 *open_database(void)
 {
@@ -204,7 +208,7 @@ static void copy_file(const char *from, const char *to)
 	cr_assert_eq(write(out, buf, (size_t)n), n);
 }
 
-/* FILE_MAX bytes, of which the file fills as many as it has; the caller frees them. */
+/* Returns the index file, padded to FILE_MAX bytes, to be freed. */
 static char *read_file(void)
 {
 	OFS_CLOSE int fd = open(path, O_RDONLY);
@@ -227,7 +231,7 @@ static void dump_row(FILE *f, sqlite3_stmt *st)
 	fputc('\n', f);
 }
 
-/* All there is, as text that the caller frees. */
+/* Returns the content of all tables as text, to be freed. */
 static char *dump(void)
 {
 	static const char *const tables[] = { "meta",  "inode", "dirent", "frame",     "chunk",
@@ -300,7 +304,7 @@ static void note_problem(void *arg, uint64_t ino, const char *what, bool repaire
 	t->unrepaired += !repaired;
 }
 
-/* Checks what lies at `path`; the lines are the caller's to free. */
+/* Checks the index at `path`. Returns the problems found, one a line, to be freed. */
 static char *check(bool repair, int expect, struct told *t)
 {
 	char *text = NULL;
@@ -334,7 +338,7 @@ static void expect_dump(const char *expect, const char *why)
 }
 
 /*
- * `found` by a check alone; a repair leaves the sound index, changed by `after` (NULL: as it was).
+ * A check must find `found`. A repair must restore the sound index, changed by `after` (or NULL).
  */
 struct damage {
 	const char *sql;
@@ -483,7 +487,7 @@ static const struct damage names[] = {
 	  "block 0 of inode 10 is stored in the wrong place\n", NULL },
 };
 
-/* A repair may say more than a check: what it removed is missed elsewhere. */
+/* A repair may find more than a check, since what it removes is missed elsewhere. */
 static const struct damage rescues[] = {
 	{ "DELETE FROM dirent WHERE ino = 10", "inode 10 has 1 links but no name\n",
 	  "UPDATE dirent SET parent = 2, name = x'3130', cookie = 1 WHERE ino = 10;"
@@ -545,7 +549,7 @@ static const struct damage content[] = {
 	  "UPDATE frame SET live = live + 1, held = held + 50 WHERE id = 3;"
 	  "UPDATE inode SET stored = stored + 83 WHERE ino = 12",
 	  "chunk 25 is borne by inode 12, but no block holds it\n", NULL },
-	/* Block 1 has a draft over its first 10 bytes and one in its middle; 3 is not whole. */
+	/* Block 1 has a draft over its first 10 bytes and one in its middle. Block 3 is partial. */
 	{ "DELETE FROM frame WHERE id = 2",
 	  "block 0 of inode 16 is lost: chunk 10 lies in frame 2, which does not exist\n"
 	  "block 1 of inode 16 is lost: chunk 10 lies in frame 2, which does not exist\n"
@@ -592,7 +596,7 @@ Test(index_check, content_and_references_are_put_right)
 		try_damage(&content[i]);
 }
 
-/* What can only be told. */
+/* Problems that are only reported. */
 static const struct damage places[] = {
 	{ "UPDATE chunk SET off = 290 WHERE id = 20",
 	  "chunk 20 takes 100 bytes at 290 of frame 3, which has 300\n", NULL },
@@ -601,6 +605,10 @@ static const struct damage places[] = {
 	{ "UPDATE frame SET off = 564 WHERE id = 2", "frames 1 and 2 overlap in pack 1\n", NULL },
 	{ "UPDATE frame SET off = 1001 WHERE id = 4",
 	  "frame 4 takes 501 bytes at 1001 of pack 2, but the packs end at 1501 of 2\n", NULL },
+	{ "INSERT INTO extent VALUES(1, 2000, 10, 1, 0), (1, 2009, 10, 1, 0)",
+	  "extents overlap at 2009 of pack 1\n", NULL },
+	{ "UPDATE extent SET len = 500", "frame 3 at 64 of pack 2 lies only partly in an extent\n",
+	  NULL },
 	{ "UPDATE frame SET pack = 3 WHERE id = 4",
 	  "frame 4 takes 501 bytes at 1000 of pack 3, but the packs end at 1501 of 2\n", NULL },
 };
@@ -617,7 +625,7 @@ Test(index_check, wrong_places_are_told)
 		damaged = dump();
 		lines = check(false, 0, &t);
 		cr_expect(strstr(lines, places[i].found), "%s:\n%s", places[i].sql, lines);
-		/* A chunk that moves costs another share. */
+		/* A chunk that moved changes a share, too. */
 		cr_expect_leq(t.n, 2, "%s:\n%s", places[i].sql, lines);
 		expect_dump(damaged, places[i].sql);
 		free(lines);
@@ -690,7 +698,7 @@ Test(index_check, a_repair_needs_a_transaction)
 	ofs_index_close(ix);
 }
 
-/* The index lacks a row of its table: it is taken out of the schema while that is written. */
+/* Takes an SQL index out of the schema while a row is changed, so that the index lacks the row. */
 static const char hide_guests[] =
 	"UPDATE block SET guest = 0 WHERE ino = 12 AND block = 2;"
 	"PRAGMA writable_schema = ON;"
@@ -718,7 +726,7 @@ Test(index_check, an_index_is_made_again)
 	expect_dump(sound_dump, "an index");
 }
 
-/* Where a table begins in the file. */
+/* Returns the offset in the file at which a table begins. */
 static off_t table_page(const char *name)
 {
 	char sql[128];
@@ -734,6 +742,22 @@ static off_t table_page(const char *name)
 	return (page - 1) * OFS_INDEX_PAGE_SIZE;
 }
 
+Test(index_check, every_table_is_checked)
+{
+	/* The schema is a table, too. */
+	static const char sql[] = "SELECT count(*) + 1 FROM sqlite_schema WHERE type = 'table'";
+	sqlite3_stmt *st;
+	OFS_CLEANUP(close_database) sqlite3 *db = open_database();
+	int trees = 0;
+
+	for (size_t i = 0; i < ofs_rules_count; i++)
+		trees += ofs_rules[i].tree;
+	cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	cr_assert_eq(sqlite3_step(st), SQLITE_ROW);
+	cr_assert_eq(sqlite3_column_int(st, 0), trees);
+	sqlite3_finalize(st);
+}
+
 static int count_block(void *arg, uint64_t block, const struct ofs_index_chunk *c)
 {
 	++*(int *)arg;
@@ -742,7 +766,8 @@ static int count_block(void *arg, uint64_t block, const struct ofs_index_chunk *
 
 Test(index_check, of_a_damaged_table_nothing_is_concluded)
 {
-	static const char *const tables[] = { "inode", "dirent", "chunk", "block", "frame" };
+	static const char *const tables[] = { "inode", "dirent", "chunk", "block",
+					      "frame", "object", "extent" };
 
 	/* The log has a line for each damaged page. */
 	cr_assert_not_null(freopen("/dev/null", "w", stderr));
@@ -785,7 +810,7 @@ Test(index_check, a_block_without_its_chunk_is_no_hole)
 	}
 }
 
-/* ---- at random */
+/* ---- random damage */
 
 static uint32_t seed;
 
@@ -810,7 +835,7 @@ static void damage_something(char *sql, size_t size)
 	uint32_t value = strcmp(f, "inode SET mode") ? any(32) : modes[any(5)];
 	int len = (int)strcspn(f, " ");
 
-	/* The directory for lost files is made sure of by who gives it. */
+	/* The LOST directory is spared: the caller of ofs_index_check() ensures that it exists. */
 	if (any(4)) {
 		snprintf(sql, size,
 			 "UPDATE OR IGNORE %s = %u WHERE (SELECT count(*) FROM %.*s) > 0 AND %s", f,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The search index: what is found, what is not any more, and what damage comes to. */
+/* The search index: what it finds, what it no longer finds, and the effects of damage. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -50,7 +50,7 @@ static void teardown(void)
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-TestSuite(text, .init = setup, .fini = teardown);
+TestSuite(index_fts, .init = setup, .fini = teardown);
 
 /* ---- filling */
 
@@ -67,7 +67,7 @@ static void commit(void)
 struct content {
 	const char *data;
 	size_t size;
-	size_t fails_from; /* reading from there on is -EIO; 0: it never fails */
+	size_t fails_from; /* offset from which reads fail with -EIO; 0: none fails */
 	size_t calls;
 };
 
@@ -98,7 +98,7 @@ static int put_bytes(const char *data, size_t size)
 	return ofs_fts_put_content(fts, sha_of(data, size), size, read_content, &c);
 }
 
-/* A file with that content, in a batch of its own. */
+/* Adds a file with this content, in a batch of its own. */
 static void put_sized(uint64_t ino, const char *name, const char *data, size_t size)
 {
 	begin();
@@ -124,7 +124,7 @@ static void drop(uint64_t ino)
 	commit();
 }
 
-/* ---- finding: numbers of files, in the order they come, as text */
+/* ---- finding: the inode numbers found, in order, as text */
 
 static char found[4096];
 
@@ -138,7 +138,7 @@ static void add_numbers(const struct ofs_u64_list *list)
 	}
 }
 
-/* Adds the files of the documents; a dead one has none. */
+/* Adds the files of the documents; dead documents have none. */
 static void add_files(const struct ofs_u64_list *docs)
 {
 	struct ofs_fts_doc doc;
@@ -185,7 +185,7 @@ static const char *labels(const char *word)
 	return found;
 }
 
-/* The only document with the word. */
+/* Returns the only document that has the word. */
 static struct ofs_fts_doc doc_of(const char *word)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
@@ -205,7 +205,7 @@ static struct ofs_fts_counts counts(void)
 	return c;
 }
 
-Test(text, finds_words_by_their_stems)
+Test(index_fts, finds_words_by_their_stems)
 {
 	put(1, "The quick brown fox\njumps over the lazy dog\n");
 	put(2, "A brown paper; the quickest way\n");
@@ -222,7 +222,7 @@ Test(text, finds_words_by_their_stems)
 	cr_assert_str_eq(words("a"), "2");
 }
 
-Test(text, words_are_not_expressions)
+Test(index_fts, words_are_not_expressions)
 {
 	static const char *const odd[] = { "AND", "OR", "NOT", "NEAR", "text", "rank", "" };
 
@@ -231,7 +231,7 @@ Test(text, words_are_not_expressions)
 		cr_assert_str_eq(words(odd[i]), "", "%s", odd[i]);
 }
 
-Test(text, words_of_other_scripts)
+Test(index_fts, words_of_other_scripts)
 {
 	put(1, "Café in München\n");
 	put(2, "cafe\u0301s everywhere\n");
@@ -248,7 +248,7 @@ Test(text, words_of_other_scripts)
 	cr_assert_str_eq(starts("при"), "3");
 }
 
-Test(text, finds_words_that_start_so)
+Test(index_fts, finds_words_that_start_so)
 {
 	put(1, "prefix prefer\n");
 	put(2, "pre\n");
@@ -262,7 +262,7 @@ Test(text, finds_words_that_start_so)
 	cr_assert_str_eq(starts("zz"), "");
 }
 
-Test(text, limits_a_list)
+Test(index_fts, limits_a_list)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list list = { 0 };
 
@@ -281,14 +281,14 @@ Test(text, limits_a_list)
 	found[0] = 0;
 	add_numbers(&list);
 	cr_assert_str_eq(found, "7 6");
-	/* It appends. */
+	/* Results are appended. */
 	cr_assert_eq(ofs_fts_find_start(fts, "comm", 4, 4, &list), 0);
 	cr_assert_eq(list.n, 6);
 	cr_assert_eq(ofs_fts_find_word(fts, "common", 6, 0, &list), 0);
 	cr_assert_eq(list.n, 6);
 }
 
-Test(text, finds_names_titles_and_tags)
+Test(index_fts, finds_names_titles_and_tags)
 {
 	begin();
 	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "Résumé_final.txt", "Bitcoin prices",
@@ -312,7 +312,7 @@ Test(text, finds_names_titles_and_tags)
 	cr_assert_eq(counts().files, 4);
 }
 
-Test(text, labels_that_change)
+Test(index_fts, labels_that_change)
 {
 	static const char *const tags[] = { NULL, "alpha", "alpha,beta", "beta", "", "beta" };
 
@@ -342,7 +342,7 @@ Test(text, labels_that_change)
 	drop(2);
 	cr_assert_str_eq(labels("two"), "");
 	cr_assert_str_eq(labels("name"), "");
-	/* Nothing of them is left that a later one would take over. */
+	/* A later file does not inherit any of the labels. */
 	begin();
 	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "other", NULL, NULL, 1), 0);
 	commit();
@@ -350,8 +350,8 @@ Test(text, labels_that_change)
 	cr_assert_str_eq(labels("other"), "1");
 }
 
-/* A label that did not change is left as it is, whatever else does. */
-Test(text, labels_that_stay)
+/* Labels that do not change are kept whatever else changes. */
+Test(index_fts, labels_that_stay)
 {
 	put(1, "text\n");
 	for (int i = 0; i < 3; i++) {
@@ -365,7 +365,7 @@ Test(text, labels_that_stay)
 	}
 }
 
-Test(text, documents_of_files)
+Test(index_fts, documents_of_files)
 {
 	uint64_t first = 0, n = 7;
 	struct ofs_fts_doc doc;
@@ -397,7 +397,7 @@ Test(text, documents_of_files)
 	cr_assert_eq(n, 0);
 }
 
-Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
+Test(index_fts, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 {
 	struct ofs_fts_file file;
 
@@ -420,7 +420,7 @@ Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 	cr_assert_eq(counts().dead, 1);
 	cr_assert_eq(counts().documents, 3);
 	cr_assert_eq(counts().files, 2);
-	/* It comes back without being indexed again. */
+	/* The content comes back without being indexed again. */
 	put(4, "shared text\n");
 	cr_assert_eq(counts().documents, 3);
 	cr_assert_eq(counts().dead, 0);
@@ -428,7 +428,7 @@ Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 	cr_assert_eq(ofs_fts_get_file(fts, 2, &file), -ENOENT);
 }
 
-Test(text, a_file_may_not_name_a_content_that_is_not_there)
+Test(index_fts, a_file_may_not_name_a_content_that_is_not_there)
 {
 	begin();
 	cr_assert_eq(ofs_fts_put_file(fts, 1, sha_of("x", 1), "x", NULL, NULL, 1), -ENOENT);
@@ -437,7 +437,7 @@ Test(text, a_file_may_not_name_a_content_that_is_not_there)
 	cr_assert_eq(counts().files, 1);
 }
 
-Test(text, what_is_no_text_has_no_documents)
+Test(index_fts, what_is_no_text_has_no_documents)
 {
 	static const char binary[] = "ELF\0word and more";
 	char late[20000];
@@ -447,7 +447,7 @@ Test(text, what_is_no_text_has_no_documents)
 	cr_assert_eq(counts().documents, 0);
 	cr_assert_str_eq(words("word"), "");
 	cr_assert_eq(ofs_fts_has_content(fts, sha_of(binary, sizeof(binary) - 1)), 1);
-	/* A NUL that comes later is a gap between words. */
+	/* A later NUL separates words. */
 	memset(late, ' ', sizeof(late));
 	memcpy(late + 15000, "before\0after\xff\xfe", 14);
 	put_sized(3, "late", late, sizeof(late));
@@ -455,7 +455,7 @@ Test(text, what_is_no_text_has_no_documents)
 	cr_assert_str_eq(words("after"), "3");
 }
 
-/* Lines of 64 bytes; the one that `special` counts says so. */
+/* Returns lines of 64 bytes, of which line `special` has the word "needle". */
 static char *long_text(size_t lines, size_t special)
 {
 	char *text = malloc(lines * 64 + 1);
@@ -466,7 +466,9 @@ static char *long_text(size_t lines, size_t special)
 	return text;
 }
 
-/* The documents of file 1 are all of its content, each at most so long. */
+/*
+ * Checks that the documents of file 1 cover its content, each within the limit. Returns how many.
+ */
 static uint64_t check_documents(const char *text, size_t size)
 {
 	struct ofs_fts_doc doc;
@@ -486,13 +488,13 @@ static uint64_t check_documents(const char *text, size_t size)
 	return n;
 }
 
-Test(text, contents_are_cut_at_line_ends)
+Test(index_fts, contents_are_cut_at_line_ends)
 {
 	size_t lines = 10000, special = 8191;
 	OFS_FREE char *text = long_text(lines, special);
 	struct ofs_fts_doc doc;
 
-	/* Lines that do not divide a document. */
+	/* One line is twice as long. */
 	memcpy(text + 64 * 100 - 1, "x", 1);
 	put_sized(1, "long", text, lines * 64);
 	cr_assert_eq(counts().documents, check_documents(text, lines * 64));
@@ -503,7 +505,7 @@ Test(text, contents_are_cut_at_line_ends)
 	cr_assert_not_null(memmem(text + doc.off, doc.len, "needle", 6));
 }
 
-Test(text, long_lines_are_cut_at_blanks)
+Test(index_fts, long_lines_are_cut_at_blanks)
 {
 	size_t size = 3000;
 	OFS_FREE char *text = malloc(size);
@@ -522,27 +524,27 @@ Test(text, long_lines_are_cut_at_blanks)
 	cr_assert_str_eq(words("x123456789012345678901234"), "1 1");
 }
 
-Test(text, a_line_without_end_is_cut_between_characters)
+Test(index_fts, a_line_without_end_is_cut_between_characters)
 {
 	size_t size = 700001;
 	OFS_FREE char *text = malloc(size);
 	struct ofs_fts_doc doc;
 
 	for (size_t i = 0; i < size; i++)
-		text[i] = "€"[i % 3]; /* a document ends within one */
+		text[i] = "€"[i % 3]; /* a limit falls within a character */
 	memcpy(text + size - 8, "      ab", 8);
 	put_sized(1, "line", text, size);
 	cr_assert_geq(check_documents(text, size), size / OFS_FTS_DOC_MAX);
 	doc = doc_of("ab");
 	cr_assert_eq(doc.line, 1);
 	cr_assert_eq(doc.off + doc.len, size);
-	/* Bytes that are no characters are cut anywhere. */
+	/* Bytes that are not characters are split anywhere. */
 	memset(text, 0x80, size);
 	put_sized(2, "none", text, size);
 	cr_assert_geq(counts().documents, 2 * (size / OFS_FTS_DOC_MAX));
 }
 
-/* Documents end at multiples of 1000 bytes. */
+/* Lines of 1000 bytes, so that documents end at multiples of 1000. */
 static char *text_of_lines(size_t size)
 {
 	char *text = malloc(size);
@@ -552,7 +554,7 @@ static char *text_of_lines(size_t size)
 	return text;
 }
 
-Test(text, a_document_has_the_words_of_what_follows)
+Test(index_fts, a_document_has_the_words_of_what_follows)
 {
 	size_t size = 600000;
 	OFS_FREE char *text = text_of_lines(size);
@@ -560,7 +562,7 @@ Test(text, a_document_has_the_words_of_what_follows)
 	memcpy(text + 2000, "start", 5);
 	memcpy(text + 2050, "near", 4);
 	memcpy(text + 2150, "far", 3);
-	/* The word goes on where a part of the content ends that is read at once. */
+	/* A word near the end of the first part (256 KiB) that is read. */
 	memcpy(text + 262000, "across", 6);
 	put_sized(1, "two", text, size);
 	cr_assert_eq(check_documents(text, size), size / 1000);
@@ -572,7 +574,7 @@ Test(text, a_document_has_the_words_of_what_follows)
 	cr_assert_str_eq(words("across"), "1 1");
 }
 
-Test(text, ends_where_it_is_to)
+Test(index_fts, ends_where_it_is_to)
 {
 	static const size_t sizes[] = { 1, 1000, 1023, 1024, 1025, 2048, 2049, 262144, 262145 };
 
@@ -590,7 +592,7 @@ Test(text, ends_where_it_is_to)
 	}
 }
 
-Test(text, content_that_cannot_be_read_is_not_there)
+Test(index_fts, content_that_cannot_be_read_is_not_there)
 {
 	size_t size = 768 << 10;
 	OFS_FREE char *text = long_text(size / 64, 5);
@@ -608,7 +610,7 @@ Test(text, content_that_cannot_be_read_is_not_there)
 	put_sized(1, "whole", text, size);
 	cr_assert_str_eq(words("needl"), "1");
 	check_documents(text, size);
-	/* What is there is not read again. */
+	/* Indexed content is not read again. */
 	begin();
 	bad.calls = 0;
 	cr_assert_eq(ofs_fts_put_content(fts, sha_of(text, size), size, read_content, &bad), 0);
@@ -616,7 +618,7 @@ Test(text, content_that_cannot_be_read_is_not_there)
 	cr_assert_eq(bad.calls, 0);
 }
 
-Test(text, batches_hold_together)
+Test(index_fts, batches_hold_together)
 {
 	cr_assert_eq(put_bytes("outside", 7), -EINVAL);
 	cr_assert_eq(ofs_fts_commit(fts), -EINVAL);
@@ -628,7 +630,7 @@ Test(text, batches_hold_together)
 	cr_assert_eq(ofs_fts_tidy(fts), -EINVAL);
 	cr_assert_eq(put_bytes("given up", 8), 0);
 	cr_assert_eq(ofs_fts_put_file(fts, 2, sha_of("given up", 8), "x", NULL, NULL, 1), 0);
-	/* What a batch has written is seen at once. */
+	/* What a batch has written is visible at once. */
 	cr_assert_str_eq(words("given"), "2");
 	reopen();
 	cr_assert_str_eq(words("given"), "");
@@ -641,7 +643,7 @@ Test(text, batches_hold_together)
 	cr_assert_str_eq(words("kept"), "1");
 }
 
-Test(text, says_whether_it_is_complete)
+Test(index_fts, says_whether_it_is_complete)
 {
 	cr_assert_eq(ofs_fts_is_complete(fts), 0);
 	cr_assert_eq(ofs_fts_set_complete(fts, true), 0);
@@ -652,7 +654,7 @@ Test(text, says_whether_it_is_complete)
 	cr_assert_eq(ofs_fts_is_complete(fts), 0);
 }
 
-Test(text, is_built_anew_when_most_of_it_is_dead)
+Test(index_fts, is_built_anew_when_most_of_it_is_dead)
 {
 	uint64_t inos[16];
 	char text[64];
@@ -687,7 +689,64 @@ Test(text, is_built_anew_when_most_of_it_is_dead)
 	cr_assert_eq(counts().dead, 0);
 }
 
-Test(text, gets_smaller_when_it_is_tidied)
+/* ---- vectors */
+
+static void put_vectors(const char *model, const char *text)
+{
+	begin();
+	cr_assert_eq(ofs_fts_put_vectors(fts, model, sha_of(text, strlen(text)), "v", 1), 0);
+	commit();
+}
+
+static void ignore_vectors(void *arg, uint64_t doc, size_t ndocs, const void *data, size_t len)
+{
+}
+
+static int list_vectors(const char *model, uint64_t *at)
+{
+	return ofs_fts_list_vectors(fts, model, at, 100, ignore_vectors, NULL);
+}
+
+Test(index_fts, vectors_of_any_model_are_listed_when_their_content_is_indexed_anew)
+{
+	uint64_t old = 0, new = 0;
+
+	put(1, "one\n");
+	put(2, "two\n");
+	put_vectors("old", "two\n");
+	put_vectors("old", "one\n");
+	put_vectors("new", "two\n");
+	put_vectors("new", "one\n");
+	cr_assert_eq(ofs_fts_rebuild(fts), 0);
+	put(1, "one\n");
+	cr_assert_eq(list_vectors("old", &old), 1);
+	cr_assert_eq(list_vectors("new", &new), 1);
+	put(2, "two\n");
+	cr_assert_eq(list_vectors("old", &old), 1);
+	cr_assert_eq(list_vectors("new", &new), 1);
+}
+
+Test(index_fts, vectors_put_after_others_were_pruned_are_listed)
+{
+	uint64_t at = 0;
+
+	put(1, "one\n");
+	put(2, "two\n");
+	put_vectors("model", "one\n");
+	put_vectors("model", "two\n");
+	cr_assert_eq(list_vectors("model", &at), 2);
+	drop(1);
+	drop(2);
+	begin();
+	cr_assert_eq(ofs_fts_prune_vectors(fts, "model"), 1);
+	cr_assert_eq(ofs_fts_prune_vectors(fts, "model"), 0);
+	commit();
+	put(3, "three\n");
+	put_vectors("model", "three\n");
+	cr_assert_eq(list_vectors("model", &at), 1);
+}
+
+Test(index_fts, gets_smaller_when_it_is_tidied)
 {
 	uint64_t before, steps = 0;
 	char text[512];
@@ -706,9 +765,9 @@ Test(text, gets_smaller_when_it_is_tidied)
 	cr_assert_eq(ofs_fts_tidy(fts), 0);
 }
 
-/* ---- what is on disk */
+/* ---- on disk */
 
-/* It may turn out damaged. */
+/* Searches the index, which may be found damaged. */
 static void find_text(void)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
@@ -716,7 +775,7 @@ static void find_text(void)
 	ofs_fts_find_word(fts, "text", 4, 9, &docs);
 }
 
-Test(text, is_private)
+Test(index_fts, is_private)
 {
 	struct stat st;
 
@@ -744,7 +803,7 @@ static void expect_fresh(void)
 	cr_assert_str_eq(words("after"), "9");
 }
 
-/* Fills and closes it, so that all is in the file. */
+/* Fills and closes the index, so that everything is in the file. */
 static void fill_and_close(void)
 {
 	put(1, "text\n");
@@ -753,12 +812,12 @@ static void fill_and_close(void)
 	fts = NULL;
 }
 
-Test(text, damage_at_open_begins_it_anew)
+Test(index_fts, damage_at_open_begins_it_anew)
 {
 	fill_and_close();
 	write_at(OFS_FTS_PAGE_SIZE + 100, "\xff\xff", 2);
 	open_index();
-	/* Page 2 may be needed only later. */
+	/* Page 2 may not be read until a search. */
 	if (counts().files)
 		find_text();
 	fill_and_close();
@@ -771,13 +830,13 @@ Test(text, damage_at_open_begins_it_anew)
 	expect_fresh();
 }
 
-Test(text, what_is_not_ours_is_replaced)
+Test(index_fts, what_is_not_ours_is_replaced)
 {
 	char junk[8192];
 	sqlite3 *db;
 
 	fill_and_close();
-	write_at(60, "\0\0\0\x63", 4); /* another format, on a page of another sum */
+	write_at(60, "\0\0\0\x63", 4); /* another format, on a page with a wrong checksum */
 	open_index();
 	expect_fresh();
 	ofs_fts_close(fts);
@@ -794,7 +853,7 @@ Test(text, what_is_not_ours_is_replaced)
 	expect_fresh();
 }
 
-Test(text, damage_midway_begins_it_anew)
+Test(index_fts, damage_midway_begins_it_anew)
 {
 	uint64_t generation;
 	struct stat st;
@@ -823,7 +882,7 @@ Test(text, damage_midway_begins_it_anew)
 	expect_fresh();
 }
 
-Test(text, damage_within_a_batch_gives_it_up)
+Test(index_fts, damage_within_a_batch_gives_it_up)
 {
 	struct stat st;
 	char text[4096];
@@ -847,7 +906,7 @@ Test(text, damage_within_a_batch_gives_it_up)
 	expect_fresh();
 }
 
-Test(text, only_one_may_have_it)
+Test(index_fts, only_one_may_have_it)
 {
 	struct ofs_fts *other = NULL;
 	struct ofs_error err;
@@ -862,7 +921,7 @@ Test(text, only_one_may_have_it)
 	cr_assert_str_eq(words("mine"), "1");
 }
 
-Test(text, what_cannot_be_opened_is_an_error_in_words)
+Test(index_fts, what_cannot_be_opened_is_an_error_in_words)
 {
 	struct ofs_fts *other = NULL;
 	struct ofs_error err = { "" };

@@ -68,7 +68,7 @@ static int write_run(void *arg, uint32_t first, uint32_t n, const uint8_t *pages
 	return 0;
 }
 
-/* Brings the copy up to date; returns how many pages that took. */
+/* Updates the copy. Returns the number of pages copied. */
 static uint32_t update(bool changed)
 {
 	struct copying c = { open(copy, O_RDWR | O_CREAT, 0600), 0 };
@@ -115,7 +115,7 @@ Test(index_pages, whole_and_changed)
 	cr_assert_gt(part, 0);
 	cr_assert_lt(part, 20);
 	expect_same();
-	/* It did not arrive: the next one has it, too. */
+	/* The copy did not arrive, so the next one includes its pages. */
 	put_inodes(7000, 1);
 	cr_assert_geq(update(true), part);
 	expect_same();
@@ -124,7 +124,7 @@ Test(index_pages, whole_and_changed)
 	expect_readable(7000);
 }
 
-/* What is committed between a copy and its arrival is in the next one. */
+/* Changes between a copy and its arrival are in the next copy. */
 Test(index_pages, changes_meanwhile)
 {
 	put_inodes(2, 3000);

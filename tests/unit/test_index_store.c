@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The index as a file: rows in and out, transactions, who may open it, what a crash leaves. */
+/* The index as a file: rows in and out, transactions, who may open it, and what a crash leaves. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "index/vfs.h"
 #include "scratch.h"
 
-/* What a later format has got is taken away again. */
+/* SQL that turns the current format into older ones by removing what later formats added. */
 #define FORMAT_5 "DROP TABLE object; DROP TABLE extent; ALTER TABLE inode DROP COLUMN tokens;"
 #define FORMAT_3                                                                      \
 	FORMAT_5                                                                      \
@@ -32,7 +32,7 @@
 		 "ALTER TABLE meta DROP COLUMN dirs; ALTER TABLE meta DROP COLUMN others;" \
 		 "ALTER TABLE meta DROP COLUMN bytes; PRAGMA user_version = 2"
 
-/* Without shared memory SQLite opens a WAL only so. */
+/* Without this, SQLite needs shared memory to open a WAL. */
 #define INDEX_EXCLUSIVE "PRAGMA locking_mode = EXCLUSIVE;"
 
 static char dir[SCRATCH_SIZE];
@@ -467,7 +467,7 @@ Test(index_store, marks)
 	cr_assert_eq(got[2], INT64_MAX);
 }
 
-/* What the conditions of indexes say must still be understood after the schema was read again. */
+/* The conditions of partial indexes must still work after the schema was read again. */
 Test(index_store, frames_and_chunks_survive_reopening)
 {
 	struct ofs_index_frame f = { .pack = 3, .off = 64, .stored = 100, .raw = 50, .class = 70 };
@@ -637,7 +637,7 @@ Test(index_store, other_formats_are_refused)
 	reopen();
 }
 
-/* What is below a second is not kept. */
+/* Fractions of a second are not kept. */
 static void expect_used(int64_t ctime, int64_t used, int64_t want)
 {
 	struct ofs_index_inode in = { .ino = 2, .ctime = ctime, .used = used };
@@ -711,7 +711,7 @@ static int note_name(void *arg, uint64_t parent, const char *name)
 	uint64_t *sum = arg;
 	struct ofs_index_meta meta;
 
-	/* The lock is not held. */
+	/* Called without the index's lock, so the index can be used. */
 	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
 	sum[0]++;
 	sum[1] += parent;
@@ -947,7 +947,7 @@ Test(index_store, checkpoint_gives_space_back)
 	cr_assert_lt(less, full / 4);
 }
 
-/* The failpoint is read at the first commit, which is that of the creation. */
+/* The failpoint is read at the first commit, which creates the index. */
 static void setup_full_disk(void)
 {
 	setenv("OFS_FAILPOINT", "index.commit=enospc@3", 1);
@@ -1000,7 +1000,7 @@ Test(index_full, failed_commit_keeps_dropped_chunks)
 	cr_assert_eq(ofs_index_get_chunk(ix, 9, &c), -ENOENT);
 }
 
-/* The kernel refuses the WAL's growth in the middle of a large transaction. */
+/* The kernel refuses to let the WAL grow in the middle of a large transaction. */
 Test(index_store, failed_write_rolls_back)
 {
 	struct ofs_index_inode in = { .mode = S_IFREG, .nlink = 1 };
@@ -1054,7 +1054,7 @@ static void *read_all_the_time(void *arg)
 	return NULL;
 }
 
-/* Writes without a pause, in one transaction, until others have read so many times. */
+/* Writes without pause in one transaction, until others have read `reads` times. */
 static void write_while_others_read(uint64_t first, unsigned int reads)
 {
 	struct ofs_index_inode in = { .mode = S_IFREG, .nlink = 1, .size = 1000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The index's own VFS: damage to any byte is seen, and the failpoints reach SQLite's I/O. */
+/* The VFS of the index: damage to any byte is detected, and failpoints reach SQLite's I/O. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static const struct ofs_index_meta fresh = {
 	.next_chunk = 1,
 };
 
-/* The first use of the index reads OFS_FAILPOINT: each test opens it itself. */
+/* Opens no index, since its first use reads OFS_FAILPOINT, which a test may set before. */
 static void setup(void)
 {
 	scratch_dir(dir);
@@ -51,7 +51,7 @@ static void teardown(void)
 
 TestSuite(index_vfs, .init = setup, .fini = teardown);
 
-/* The log has a line for each damaged page. */
+/* The log would have a line for each damaged page. */
 static void silence(void)
 {
 	cr_assert_not_null(freopen("/dev/null", "w", stderr));
@@ -103,7 +103,7 @@ static void put_files(uint64_t first, uint64_t end)
 	cr_assert_eq(ofs_index_commit(ix), 0);
 }
 
-/* What all reads gave; a sum that is the same for the same rows. */
+/* What all reads returned: the same sum for the same rows. */
 struct census {
 	uint64_t rows;
 	uint64_t sum;
@@ -199,7 +199,7 @@ static int read_no_object(void)
 	return r == -ENOENT ? 0 : r < 0 ? r : -EUCLEAN;
 }
 
-/* Asks every table and every index. */
+/* Reads from every table and every SQL index. */
 static int read_all(struct census *c, uint64_t end)
 {
 	struct ofs_index_meta meta;
@@ -250,7 +250,7 @@ static void poke(const void *data, size_t len, size_t off)
 	close(fd);
 }
 
-/* Opens what was damaged: the right rows, or an error that says so. Whether it was an error. */
+/* Opens a damaged index, which must give the right rows or an error. Returns true for an error. */
 static bool damage_is_seen(const struct census *right, uint64_t end, size_t off)
 {
 	struct census got;
@@ -269,7 +269,7 @@ static bool damage_is_seen(const struct census *right, uint64_t end, size_t off)
 	return r < 0;
 }
 
-/* All that SQLite and the checksum say of a page, and one byte in eight of what it holds. */
+/* Selects all bytes that SQLite or the checksum has in a page, and one in eight of the rest. */
 static bool is_flipped(size_t at)
 {
 	return at < 112 || at >= PAGE - 16 || at % 8 == 5;
@@ -307,8 +307,8 @@ Test(index_vfs, flipped_bytes_are_seen_or_harmless)
 		harmless += seen == 0;
 	}
 	/*
-	 * Reading needs neither page 2, the map for vacuuming, nor the marks, nor the ledger, nor
-	 * the indices of guests and of frames that are due.
+	 * Reading needs neither page 2 (the map for vacuuming), nor the marks, nor the ledger, nor
+	 * the SQL indexes of guests and of due frames.
 	 */
 	cr_assert_leq(harmless, 6);
 	after = load(&len);
@@ -341,7 +341,7 @@ Test(index_vfs, pages_in_each_others_place)
 	cr_assert(damage_is_seen(&right, 20, len));
 }
 
-/* Of PRAGMA integrity_check, or the answer of another PRAGMA. */
+/* Callback for PRAGMA integrity_check; ignores the results of other PRAGMAs. */
 static int expect_ok(void *arg, int n, char **value, char **column)
 {
 	(void)arg;
@@ -374,7 +374,7 @@ static void check_whole(void)
 	sql(OFS_INDEX_VFS, path, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA integrity_check");
 }
 
-/* Leaves a commit in the WAL only. */
+/* Leaves a commit in the WAL alone. */
 static void die_after_commit(void)
 {
 	if (ofs_index_open(path, NULL, NULL, &ix) < 0 || ofs_index_begin(ix) < 0)
@@ -385,7 +385,9 @@ static void die_after_commit(void)
 	kill(ofs_index_commit(ix) < 0 ? 0 : getpid(), SIGKILL);
 }
 
-/* The header is read before any page, but page 1 is sound in the WAL: nothing is lost. */
+/*
+ * The header is read before any page. Damage to it loses nothing while page 1 is sound in the WAL.
+ */
 static void check_header_behind_wal(const void *junk, size_t len, size_t off)
 {
 	struct ofs_index_inode in;
@@ -498,7 +500,7 @@ Test(index_vfs, vacuum_keeps_the_checksums)
 	put_files(6000, 6010);
 }
 
-/* Rows come and go in turn, so that pages are freed, moved, given back and used again. */
+/* Rows come and go in turn, so that pages are freed, moved, given back and reused. */
 Test(index_vfs, pages_that_are_used_again)
 {
 	unsigned int seed = 7;
@@ -534,7 +536,7 @@ static void fail_at(const char *point)
 	open_index();
 }
 
-/* Commits inode after inode until one fails; the next one must succeed. */
+/* Commits inode after inode until one fails. The next commit must succeed. */
 static int first_failure(uint64_t *ret_ino)
 {
 	int r = 0;
@@ -611,7 +613,7 @@ Test(index_vfs, failed_truncate)
 #define CRASH_FILES 10
 #define CRASH_SOUND 77
 
-/* Creates an index, commits and checkpoints; `acked` counts what was promised. */
+/* Creates an index, commits and checkpoints. Counts the acknowledged commits in *acked. */
 static void work_until_killed(const char *point, volatile uint64_t *acked)
 {
 	setenv("OFS_FAILPOINT", point, 1);
@@ -633,7 +635,7 @@ static void work_until_killed(const char *point, volatile uint64_t *acked)
 	_exit(0);
 }
 
-/* What was promised is there, and of a commit all or nothing. */
+/* Acknowledged commits must be there, and the next one wholly or not at all. */
 static void check_after_crash(const char *point, uint64_t acked)
 {
 	struct ofs_index_inode in;
@@ -652,7 +654,10 @@ static void check_after_crash(const char *point, uint64_t acked)
 	_exit(CRASH_SOUND);
 }
 
-/* In a process of its own: this one must not have met a failpoint before the next one dies. */
+/*
+ * In a process of its own, since this one must not meet a failpoint before it forks the next
+ * victim.
+ */
 static int run_check(const char *point, uint64_t acked)
 {
 	int status;
@@ -664,7 +669,7 @@ static int run_check(const char *point, uint64_t acked)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Kills at every hit of the point in turn; how many there were. */
+/* Kills at each hit of the failpoint in turn. Returns the number of hits. */
 static unsigned int crash_everywhere(const char *action)
 {
 	volatile uint64_t *acked = mmap(NULL, sizeof(*acked), PROT_READ | PROT_WRITE,

@@ -39,7 +39,7 @@ static void teardown(void)
 
 TestSuite(io_failpoint, .init = setup, .fini = teardown);
 
-/* Two writes of 8 bytes each, in a process of its own: what it ended with, as from waitpid(). */
+/* Writes 8 bytes twice in a process of its own. Returns its status as from waitpid(). */
 static int run_two_writes(const char *failpoint)
 {
 	int status, fd;

@@ -30,7 +30,7 @@ static struct ofs_mounts read_table(int (*reads)(const char *, struct ofs_mounts
 	return m;
 }
 
-Test(mounts, trees_are_whole_ones_and_those_of_agents)
+Test(io_mounts, trees_are_whole_ones_and_those_of_agents)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts m = read_table(ofs_mounts_read);
 
@@ -42,7 +42,7 @@ Test(mounts, trees_are_whole_ones_and_those_of_agents)
 	cr_expect(!m.list[0].shared && m.list[1].shared);
 }
 
-Test(mounts, all_of_them_with_what_tells_them_apart)
+Test(io_mounts, all_of_them_with_what_tells_them_apart)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts m = read_table(ofs_mounts_read_all);
 
@@ -55,8 +55,8 @@ Test(mounts, all_of_them_with_what_tells_them_apart)
 		     (unsigned long)(MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC));
 }
 
-/* Whoever names the store means its whole tree, not that of an agent that was mounted later. */
-Test(mounts, the_mount_of_a_store_is_a_whole_one)
+/* A store's path stands for its whole tree, not for an agent's part of it mounted later. */
+Test(io_mounts, the_mount_of_a_store_is_a_whole_one)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts m = read_table(ofs_mounts_read);
 	const struct ofs_mount *found;

@@ -86,7 +86,7 @@ Test(io_process, dispositions_are_those_of_a_shell)
 {
 	sigset_t set;
 
-	/* A job in the background has these ignored from the start. */
+	/* In a background job these are ignored from the start. */
 	for (int number = SIGHUP; number <= SIGQUIT; number++)
 		signal(number, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
@@ -178,7 +178,7 @@ static int answer_or_die(const void *arg)
 	return arg ? 7 : raise(SIGKILL);
 }
 
-/* One call that never returns, after others that did; or none at all. */
+/* Calls that return and then one that never does, unless `arg` is NULL. */
 static int call_and_hang(const void *arg)
 {
 	for (int i = 0; i < 3; i++) {
@@ -192,7 +192,7 @@ static int call_and_hang(const void *arg)
 	return 0;
 }
 
-/* It writes where the caller's descriptor is. */
+/* Succeeds if the process has inherited the caller's descriptor. */
 static int write_to(const void *fd)
 {
 	return write(*(const int *)fd, "x", 1) == 1 ? 0 : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The user's own rules for secrets: how the file is read, and what the rules then find. */
+/* The user's own rules for secrets: reading their file, and what they find. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sys/stat.h>
@@ -105,6 +105,23 @@ Test(io_redact_file, groups_keywords_and_allowlists)
 	expect("zq-abc zq-Demo zq-demoed", "[redacted: y] zq-Demo zq-demoed");
 }
 
+Test(io_redact_file, allowlists_of_all_rules)
+{
+	cr_assert_eq(load(RULE "regex = 'zq-[a-z]+'\n"
+			       "[[allowlists]]\ncondition = 'AND'\npaths = ['x']\n"
+			       "regexes = ['zq-a']\n"
+			       "[[allowlists]]\nregexTarget = 'line'\nregexes = ['zq-b']\n"
+			       "[[allowlists]]\nregexes = ['zq-c']\n"),
+		     0, "%s", err.text);
+	expect("zq-a zq-b zq-c", "[redacted: x] [redacted: x] zq-c");
+}
+
+Test(io_redact_file, a_string_over_several_lines)
+{
+	cr_assert_eq(load(RULE "regex = \"\"\"zq-\\ \t\n  \n  #[a-z]+\"\"\"\n"), 0, "%s", err.text);
+	expect("zq-#abc", "[redacted: x]");
+}
+
 Test(io_redact_file, own_rules_and_those_there_are)
 {
 	cr_assert_eq(load(RULE "regex = 'password=\\S+'\n"), 0);
@@ -130,8 +147,11 @@ Test(io_redact_file, what_is_wrong_is_said)
 	expect_error(RULE "regex = 'x'\nsecretGroup = 1\n", "has no group 1");
 	expect_error(RULE "regex = 'x'\nentropy = 'high'\n", "line 4: entropy: must be a number");
 	expect_error(RULE "regex = ['x']\nid\n", "line 4: a '=' is expected here");
-	expect_error("x = \"\\q\"\n", "line 1: an escape");
-	expect_error("\nx = 'y\n", "line 2: a string that does not end");
+	expect_error("x = \"\\q\"\n", "line 1: an invalid escape");
+	expect_error("x = \"\\u+041\"\n", "line 1: an invalid escape");
+	expect_error("x = \"\\ud800\"\n", "line 1: an invalid escape");
+	expect_error("x = \"\\U00110000\"\n", "line 1: an invalid escape");
+	expect_error("\nx = 'y\n", "line 2: an unterminated string");
 	expect_error("x = [1\n\n2]\n", "line 3: a ',' or ']'");
 	expect_error("x = {}\n", "line 1: a string, number, boolean or array");
 	expect_error("x = 1 y\n", "line 1: the end of the line");

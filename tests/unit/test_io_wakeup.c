@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "io/wakeup.h"
 
-Test(wakeup, both_ways_are_measured)
+Test(io_wakeup, both_ways_are_measured)
 {
 	struct ofs_wakeup w = { 0 };
 	int r = ofs_wakeup_measure(&w);
@@ -31,7 +31,7 @@ static void *guard_one(void *arg)
 	return NULL;
 }
 
-Test(wakeup, a_guard_runs_only_where_nobody_else_wants_to)
+Test(io_wakeup, a_guard_runs_only_where_nobody_else_wants_to)
 {
 	int processor = sched_getcpu();
 	pthread_t thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The journal on a disk that is full or fails, and when its process is killed. */
+/* The journal on a full or failing disk, and when its process is killed. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <signal.h>
@@ -68,7 +68,7 @@ Test(journal_fault, segment_that_cannot_be_made)
 	check_replayed(0, 5, 0);
 }
 
-/* A sync does not need what it writes ahead, and does not try again at once. */
+/* A sync succeeds without zeros written ahead, and the next ones do not try to write them again. */
 Test(journal_fault, no_room_to_write_ahead)
 {
 	uint32_t i;
@@ -102,7 +102,7 @@ Test(journal_fault, failed_append_gives_back_what_is_ahead)
 	check_replayed(0, 5, 0);
 }
 
-/* Bytes behind the end of a segment that another one has taken over. */
+/* Leftover bytes after the end of a segment, where the next segment has begun. */
 Test(journal_fault, leftover_of_a_failed_append)
 {
 	struct image im;
@@ -116,9 +116,6 @@ Test(journal_fault, leftover_of_a_failed_append)
 	close_journal();
 	im = image_load(8);
 	cr_assert_eq(8 + im.len, end);
-	memset(im.data, 0x5a, im.len);
-	image_finish(&im);
-	im = image_load(8);
 	im.data = realloc(im.data, im.len + 700);
 	memset(im.data + im.len, 0x5a, 700);
 	im.len += 700;
@@ -172,8 +169,8 @@ Test(journal_fault, poisoned_after_a_good_sync)
 }
 
 /*
- * The directory is synced once for each batch of new segments, and a segment once for each time
- * it has grown.
+ * The directory is synced once for each batch of new segments, and a segment once for each time it
+ * has grown.
  */
 Test(journal_fault, sync_covers_every_segment_and_the_directory)
 {
@@ -190,10 +187,10 @@ Test(journal_fault, sync_covers_every_segment_and_the_directory)
 	check_reached("io.datasync=eio@6\n");
 }
 
-/* How many appends the killed process saw succeed; shared with it. */
+/* Appends that succeeded in the killed process, in memory shared with it. */
 static uint32_t *acknowledged;
 
-/* Runs the process that is to be killed; the caller may not have used src/io before. */
+/* Runs a process until it is killed. The caller must not have used src/io before. */
 static void append_until_killed(const char *failpoint, uint64_t segment_size)
 {
 	char reached[80];
@@ -227,10 +224,7 @@ static void append_until_killed(const char *failpoint, uint64_t segment_size)
 	check_reached(reached);
 }
 
-/*
- * What is replayed are the acknowledged records and `more` that were on their way; then the log
- * works.
- */
+/* Expects the acknowledged records and `more` others to be replayed, and the log to go on. */
 static void check_survivors(size_t more)
 {
 	size_t i, n = *acknowledged + more;
@@ -252,7 +246,7 @@ static void check_survivors(size_t more)
 }
 
 /*
- * Each hit is a test of its own, because only a process that has not used src/io can choose its
+ * Each hit is a test of its own, since only a process that has not used src/io can choose its
  * failpoints.
  */
 ParameterizedTestParameters(journal_fault, killed_in_append)
@@ -289,7 +283,7 @@ ParameterizedTest(unsigned int *hit, journal_fault, killed_in_the_middle_of_appe
 	check_survivors(0);
 }
 
-/* The fourth is followed by a sync: those behind it go over zeros. */
+/* A sync follows the fourth append, so later ones overwrite zeros. */
 ParameterizedTestParameters(journal_fault, killed_in_append_over_zeros)
 {
 	static unsigned int hits[] = { 4, 5, 6, 7, 8, 9, 20, 40 };
@@ -338,7 +332,7 @@ Test(journal_fault, killed_after_append)
 	check_survivors(1);
 }
 
-/* The first io.pwrite is the first segment's header, the others begin new segments. */
+/* The first io.pwrite is the first segment's header. The others begin new segments. */
 Test(journal_fault, killed_before_the_first_header)
 {
 	append_until_killed("io.pwrite=kill@1", 300);
@@ -381,7 +375,7 @@ Test(journal_fault, killed_in_a_sync)
 	check_survivors(0);
 }
 
-/* A recovery that is killed leaves what the next one makes the same of. */
+/* Kills a recovery. The next one must have the same result. */
 static void recover_until_killed(const char *failpoint)
 {
 	int status;

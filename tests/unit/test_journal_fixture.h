@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A journal in a directory of its own, and what its records must be when they come back. */
+/* A journal in a scratch directory, with checks that replay returns the records as appended. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -16,7 +16,7 @@
 #define RECORDS_MAX 4096u
 #define FIXTURE_DATA_MAX (1u << 16)
 
-/* Record number `number` was appended, or was replayed, with this place. */
+/* A record that was appended or replayed. */
 struct seen {
 	uint32_t number;
 	ofs_lsn lsn;
@@ -68,7 +68,7 @@ static inline uint32_t fixture_data_len(uint32_t number)
 	return number % 3 == 1 ? 1 + number * 37 % 200 : 0;
 }
 
-/* The bytes of a part of a record follow from its number alone. */
+/* Fills in bytes that depend only on the record's number and on their position. */
 static inline void fixture_fill(uint8_t *ret, uint32_t number, uint32_t from, uint32_t len)
 {
 	uint32_t i;
@@ -109,7 +109,7 @@ static inline int fixture_append(uint32_t number, uint32_t data_len)
 	return 0;
 }
 
-/* Appends records numbered on from what was appended before. */
+/* Appends `count` records, numbered on from those in `appended`. */
 static inline void append_some(uint32_t count)
 {
 	uint32_t number = (uint32_t)appended.n;
@@ -173,7 +173,7 @@ static inline void close_journal(void)
 	journal = NULL;
 }
 
-/* 0: the data of that record is right; -EIO; wrong bytes end the test. */
+/* Returns 0, or -EIO if the data is unreadable. Wrong bytes fail the test. */
 static inline int check_data(const struct seen *s)
 {
 	static uint8_t got[FIXTURE_DATA_MAX], expected[FIXTURE_DATA_MAX];
@@ -190,7 +190,7 @@ static inline int check_data(const struct seen *s)
 	return 0;
 }
 
-/* What was replayed are the appended records [from, to); `bad` of them may have unreadable data. */
+/* Expects the appended records [from, to) replayed, at most `bad` with unreadable data. */
 static inline void check_replayed(size_t from, size_t to, size_t bad)
 {
 	size_t i, unreadable = 0;
@@ -221,7 +221,6 @@ static inline bool segment_exists(ofs_lsn first)
 	return faccessat(dirfd_, name, F_OK, 0) == 0;
 }
 
-/* How large the file is of the segment that begins there. */
 static inline uint64_t segment_file_size(ofs_lsn first)
 {
 	struct stat st;
@@ -232,7 +231,7 @@ static inline uint64_t segment_file_size(ofs_lsn first)
 	return (uint64_t)st.st_size;
 }
 
-/* A whole segment file in memory. */
+/* The bytes of a segment file. */
 struct image {
 	ofs_lsn first;
 	uint8_t *data;
@@ -257,7 +256,7 @@ static inline struct image image_load(ofs_lsn first)
 	return im;
 }
 
-/* Writes the first `len` bytes of it, with zeros where the image ends earlier. */
+/* Writes a segment file of `len` bytes: those of the image, then zeros. */
 static inline void image_store(const struct image *im, size_t len)
 {
 	char name[32];
@@ -276,7 +275,7 @@ static inline void image_finish(struct image *im)
 	free(im->data);
 }
 
-/* Turns a bit of the byte at a position of the log. */
+/* Flips a bit of the byte at log position `pos` in the segment that begins at `first`. */
 static inline void flip(ofs_lsn first, ofs_lsn pos)
 {
 	struct image im = image_load(first);

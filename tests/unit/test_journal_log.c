@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The journal as its users see it while nothing is damaged: append, replay, read, trim, sync. */
+/* The undamaged journal as its users see it: append, replay, read, trim, sync. */
 #include "test_journal_fixture.h"
 
 TestSuite(journal_log, .init = fixture_setup, .fini = fixture_teardown);
@@ -96,7 +96,7 @@ Test(journal_log, every_record_is_a_start)
 	}
 }
 
-/* Every value that ofs_journal_end() has, the ends of segments among them, must do as a start. */
+/* Every value of ofs_journal_end(), also at the ends of segments, is a valid start. */
 Test(journal_log, every_end_is_a_start)
 {
 	static ofs_lsn ends[101];
@@ -204,8 +204,11 @@ Test(journal_log, largest_records_replay)
 	}
 	cr_assert_neq(ofs_journal_begin(journal), 0);
 	close_journal();
-	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8, &(struct ofs_journal_reader){ .record = count_sizes, .arg = &sum }, &err, &journal), 0, "%s",
-		     err.text);
+	cr_assert_eq(
+		ofs_journal_open(dirfd_, uuid, 8,
+				 &(struct ofs_journal_reader){ .record = count_sizes, .arg = &sum },
+				 &err, &journal),
+		0, "%s", err.text);
 	cr_assert_eq(sum, expected);
 }
 
@@ -225,7 +228,11 @@ Test(journal_log, replay_can_stop_and_changes_nothing)
 	close_journal();
 	before = image_load(8);
 	image_store(&before, before.len - 3);
-	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8, &(struct ofs_journal_reader){ .record = stop_at_third, .arg = &count }, &err, &journal), 1);
+	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8,
+				      &(struct ofs_journal_reader){ .record = stop_at_third,
+								    .arg = &count },
+				      &err, &journal),
+		     1);
 	cr_assert_null(journal);
 	cr_assert_eq(count, 3);
 	cr_assert_str_eq(err.text, "");
@@ -331,8 +338,7 @@ Test(journal_log, trim)
 }
 
 /*
- * All that is in a segment can be given back once a new one has begun, and the log goes on where it
- * ended.
+ * A segment can be removed completely once a new one has begun, and the log continues at its end.
  */
 Test(journal_log, rotate)
 {
@@ -413,7 +419,7 @@ Test(journal_log, sync)
 	cr_assert_eq(ofs_journal_sync(journal), 0);
 }
 
-/* Bytes in the newest segment's file behind the end of the log. */
+/* Returns the number of bytes in the newest segment's file after the end of the log. */
 static uint64_t ahead(ofs_lsn first)
 {
 	uint64_t used = ofs_journal_end(journal) - first, size = segment_file_size(first);
@@ -422,7 +428,7 @@ static uint64_t ahead(ofs_lsn first)
 	return size - used;
 }
 
-/* Small syncs that follow each other do not change the size of the file. */
+/* Most small syncs in a row do not change the size of the file. */
 Test(journal_log, sync_writes_ahead)
 {
 	uint64_t size, used, zeros;
@@ -515,7 +521,7 @@ Test(journal_log, ahead_stays_within_the_segment)
 	check_replayed(0, 300, 0);
 }
 
-/* Zeros for one large sync would cost more than they save. */
+/* For one large sync, zeros would cost more than they save. */
 Test(journal_log, large_syncs_write_nothing_ahead)
 {
 	static uint8_t bytes[1 << 20];

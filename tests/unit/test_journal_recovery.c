@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the journal makes of damage: torn tails, damage below a durable position, missing
- * segments.
- */
+/* Recovery of a damaged journal: torn tails, damage before a durable position, missing segments. */
 #include "codec/hash.h"
 #include "test_journal_fixture.h"
 
@@ -10,7 +7,7 @@ TestSuite(journal_recovery, .init = fixture_setup, .fini = fixture_teardown);
 
 #define IMAGES_MAX 64u
 
-/* All segments of the log as it was before the damage. */
+/* All segments of the log before the damage. */
 static struct image images[IMAGES_MAX];
 static size_t image_count;
 
@@ -46,14 +43,14 @@ static void drop_images(void)
 		image_finish(&images[--image_count]);
 }
 
-/* More of the record at `pos` in the first segment is damaged than can be put right. */
+/* Damages more of a record of the first segment than recovery can correct. */
 static void spoil(ofs_lsn pos)
 {
 	flip(8, pos + 16);
 	flip(8, pos + 24);
 }
 
-/* The log can be gone on with after a recovery that kept the first `kept` records. */
+/* Expects the log to accept records after a recovery that kept the first `kept` records. */
 static void check_goes_on(size_t kept)
 {
 	struct seen_list all = appended;
@@ -77,13 +74,13 @@ static size_t records_before(ofs_lsn pos)
 	return i;
 }
 
-/* Where record `i` ends, as far as bytes that matter go. */
+/* Returns the end of record `i`, without trailing bytes that do not matter. */
 static ofs_lsn end_of(size_t i, ofs_lsn end_of_log)
 {
 	return i + 1 < appended.n ? appended.at[i + 1].lsn : end_of_log;
 }
 
-/* `len` bytes of the first segment are left, as zeros from `zeros` on. */
+/* Checks recovery of a first segment of `len` bytes, which are zero from `zeros` on. */
 static void check_torn(size_t len, size_t zeros, ofs_lsn end_of_log)
 {
 	struct image im = images[0];
@@ -95,7 +92,7 @@ static void check_torn(size_t len, size_t zeros, ofs_lsn end_of_log)
 	im.len = zeros;
 	image_store(&im, len);
 	open_journal(8);
-	/* The zeros may be what the last record ends with anyway. */
+	/* The last record may end in zeros anyway. */
 	if (replayed.n == kept + 1 && len >= end_of(kept, end_of_log) - im.first)
 		kept++;
 	check_replayed(0, kept, 0);
@@ -133,8 +130,9 @@ Test(journal_recovery, zeros_from_every_byte)
 }
 
 /*
- * What a death leaves behind the end of the log: zeros that a sync had written, or, beyond what is
- * promised, other bytes: sound records of another place, which are none here.
+ * Loads the first segment with what a crash leaves after the end of the log. This is zeros written
+ * ahead or, beyond what is guaranteed, other bytes (`stale`): records of another place, which do
+ * not count here.
  */
 static void load_with_tail(struct image *im, size_t used, bool stale)
 {
@@ -168,7 +166,7 @@ static void check_torn_over_tail(bool stale)
 		fixture_clear();
 		image_store(&torn, torn.len);
 		open_journal(8);
-		/* What has taken the place may be what the record ends with anyway. */
+		/* The bytes in its place may be what the record ends with anyway. */
 		check_replayed(0, memcmp(torn.data, im.data, sound) == 0 ? 11 : 10, 0);
 		cr_assert_eq(8 + segment_file_size(8), ofs_journal_end(journal));
 		check_goes_on(replayed.n);
@@ -187,9 +185,7 @@ Test(journal_recovery, torn_at_every_byte_over_stale_records)
 	check_torn_over_tail(true);
 }
 
-/*
- * Blocks that are there reach the disk in any order: later records do not make up for a lost one.
- */
+/* Blocks that exist reach the disk in any order, so records after a lost one do not count. */
 Test(journal_recovery, unsynced_records_that_reached_the_disk_in_another_order)
 {
 	struct image im, lossy;
@@ -219,7 +215,7 @@ Test(journal_recovery, unsynced_records_that_reached_the_disk_in_another_order)
 	image_finish(&im);
 }
 
-/* All but one of the first `n` records were replayed. */
+/* Expects all but record `lost` of the first `n` records to be replayed. */
 static void check_replayed_without(size_t lost, size_t n)
 {
 	size_t i;
@@ -229,7 +225,7 @@ static void check_replayed_without(size_t lost, size_t n)
 		cr_assert_eq(replayed.at[i].number, i + (i >= lost));
 }
 
-/* What was synced is missed all the same where zeros have taken its place. */
+/* Synced records are missed even where zeros have replaced them. */
 Test(journal_recovery, zeros_in_the_place_of_durable_records)
 {
 	struct image im;
@@ -263,7 +259,7 @@ Test(journal_recovery, zeros_in_the_place_of_durable_records)
 	image_finish(&im);
 }
 
-/* A later segment that reached the disk does not make up for the end of the one before. */
+/* A later segment on disk does not make up for a lost end of the one before. */
 Test(journal_recovery, torn_at_every_byte_with_later_segments)
 {
 	size_t len, kept;
@@ -288,7 +284,7 @@ Test(journal_recovery, torn_at_every_byte_with_later_segments)
 	drop_images();
 }
 
-/* A log with parts that are known durable, parts that are not, and several segments. */
+/* Makes a log of several segments, of which some parts are known to be durable. */
 static void make_mixed_log(void)
 {
 	open_journal(8);
@@ -303,8 +299,8 @@ static void make_mixed_log(void)
 }
 
 /*
- * After any damage: refused, or a part of the records in order, with their own bytes or EIO. Only
- * the end of the log is ever lost without a word, and nothing of the first `durable` records.
+ * Expects the log to be refused, or records to be replayed in order, each with its own data or EIO.
+ * Without a report, only the end of the log is lost, and none of the first `durable` records.
  */
 static void check_damaged(size_t durable)
 {
@@ -333,14 +329,14 @@ static void check_damaged(size_t durable)
 	close_journal();
 	open_journal(8);
 	cr_assert_eq(replayed.n, first);
-	cr_assert_leq(damage_count, again); /* a tail that was cut off is gone */
+	cr_assert_leq(damage_count, again); /* a torn tail was cut off the first time */
 	for (i = 0; i < damage_count; i++)
 		cr_assert_eq(damages[i].pos, before[i].pos);
 	close_journal();
 	replayed.n = first;
 }
 
-/* A flipped bit costs no more than the content of one record, and never goes unnoticed. */
+/* A flipped bit costs at most the data of one record, and is always noticed. */
 Test(journal_recovery, flipped_bits_at_every_byte)
 {
 	static const uint8_t masks[] = { 0x01, 0x80 };
@@ -355,7 +351,7 @@ Test(journal_recovery, flipped_bits_at_every_byte)
 				image_store(&images[i], images[i].len);
 				images[i].data[at] ^= masks[m];
 				check_damaged(14);
-				/* Of the last record, which nothing follows, the end is torn. */
+				/* With nothing after it, the last record counts as torn. */
 				cr_assert_geq(replayed.n + 1, appended.n);
 				unharmed += replayed.n == appended.n;
 			}
@@ -421,7 +417,7 @@ Test(journal_recovery, records_behind_one_that_cannot_be_read)
 		check_replayed_without(1, 6);
 		cr_assert_eq(damage_count, 1);
 		close_journal();
-		/* What lies before `start` is not looked at. */
+		/* What lies before `start` is not read. */
 		open_journal(appended.at[2].lsn);
 		check_replayed(2, 6, 0);
 		cr_assert_eq(damage_count, 0);
@@ -561,7 +557,7 @@ Test(journal_recovery, damaged_data_where_nothing_is_durable)
 	cr_assert_eq(damages[0].kind, OFS_JOURNAL_DATA);
 }
 
-/* Where nothing follows, nobody can tell it from a torn tail. */
+/* With nothing after it, damage looks like a torn tail. */
 Test(journal_recovery, damaged_data_at_the_end)
 {
 	open_journal(8);
@@ -586,7 +582,7 @@ Test(journal_recovery, proof_in_a_later_segment)
 	append_some(1);
 	save_images();
 
-	/* Its header alone is enough. */
+	/* The header of the later segment suffices. */
 	images[1].len = 64;
 	restore_images();
 	image_store(&images[1], 64);
@@ -599,7 +595,7 @@ Test(journal_recovery, proof_in_a_later_segment)
 	drop_images();
 }
 
-/* Content that holds a copy of the log itself must not be taken for records. */
+/* Data that holds a copy of the log must not be taken for records. */
 Test(journal_recovery, content_that_imitates_records)
 {
 	struct ofs_journal_record record = { .type = 1 };
@@ -620,7 +616,7 @@ Test(journal_recovery, content_that_imitates_records)
 	cr_assert_eq(ofs_journal_append(journal, &record, &last, NULL), 0);
 	close_journal();
 	image_finish(&im);
-	/* The copies in the content are sound but for their place. */
+	/* The copies in the data are sound, but in the wrong place. */
 	for (i = 3; i < 6; i++)
 		spoil(appended.at[i].lsn);
 	spoil(last);
@@ -648,7 +644,7 @@ Test(journal_recovery, missing_segment)
 		cr_assert(segment_exists(images[i + 1].first));
 		segment_name(images[i - 1].first, name);
 		cr_assert_not_null(strstr(err.text, name), "%s", err.text);
-		/* None is missing from there on. */
+		/* From the next segment on, none is missing. */
 		open_journal(images[i + 1].first);
 		check_replayed(records_before(images[i + 1].first), 20, 0);
 		close_journal();
@@ -668,7 +664,7 @@ Test(journal_recovery, missing_first_segment)
 	drop_images();
 }
 
-/* A daemon that died as it made the first segment of a store left a file without a header. */
+/* A daemon that died while it created the first segment of a store left a file without a header. */
 Test(journal_recovery, an_empty_first_segment_is_made_anew)
 {
 	char name[64];
@@ -731,7 +727,7 @@ Test(journal_recovery, start_inside_something)
 	drop_images();
 }
 
-/* The index was committed, the newest part of the log was lost. */
+/* The index was committed, but the end of the log was lost. */
 Test(journal_recovery, log_ends_before_start)
 {
 	ofs_lsn start, end;
@@ -787,7 +783,7 @@ Test(journal_recovery, log_is_torn_before_start)
 	drop_images();
 }
 
-/* Zeros up to and beyond `start`. */
+/* Zeros from before `start` to the end. */
 Test(journal_recovery, log_is_zero_around_start)
 {
 	ofs_lsn start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that append, sync, read, trim and look at the journal at once. */
+/* Threads that append to, sync, read, trim and examine the journal at once. */
 #include <pthread.h>
 
 #include "test_journal_fixture.h"
@@ -11,9 +11,9 @@ TestSuite(journal_threads, .init = fixture_setup, .fini = fixture_teardown);
 
 struct worker {
 	pthread_t thread;
-	uint32_t number; /* of its first record */
+	uint32_t number; /* that of its first record */
 	struct seen records[ROUNDS];
-	_Atomic ofs_lsn needs; /* nothing before this is read again */
+	_Atomic ofs_lsn needs; /* start of what it still reads */
 	const char *failed;
 };
 
@@ -92,7 +92,7 @@ static void *trimmer_run(void *arg)
 	while (!finished && !failure->failed) {
 		keep = UINT64_MAX;
 		for (i = 0; i < THREADS; i++) {
-			ofs_lsn needs = workers[i].needs; /* once: it moves */
+			ofs_lsn needs = workers[i].needs; /* read once, since it moves */
 
 			keep = OFS_MIN(keep, needs);
 		}
@@ -148,7 +148,7 @@ static void run_workers(bool trim)
 	for (i = 0; i < THREADS; i++)
 		cr_assert_null(workers[i].failed, "thread %u: %s", i, workers[i].failed);
 	cr_assert_null(trimmer.failed, "%s", trimmer.failed);
-	/* The threads may have been too fast for the trimmer. */
+	/* The trimmer may not have got to run. */
 	if (trim)
 		ofs_journal_trim(journal, ofs_journal_end(journal) / 2);
 	cr_assert_eq(ofs_journal_sweep(journal), 0);
@@ -157,8 +157,11 @@ static void run_workers(bool trim)
 	close_journal();
 
 	memset(next, trim ? 0xff : 0, sizeof(next));
-	cr_assert_eq(ofs_journal_open(dirfd_, uuid, begin, &(struct ofs_journal_reader){ .record = replay_order, .arg = next }, &err, &journal), 0,
-		     "%s", err.text);
+	cr_assert_eq(ofs_journal_open(dirfd_, uuid, begin,
+				      &(struct ofs_journal_reader){ .record = replay_order,
+								    .arg = next },
+				      &err, &journal),
+		     0, "%s", err.text);
 	for (i = 0; i < THREADS; i++)
 		cr_assert(next[i] == ROUNDS || (trim && next[i] == UINT32_MAX));
 }
@@ -173,7 +176,7 @@ Test(journal_threads, append_sync_read_trim)
 	run_workers(true);
 }
 
-/* Whoever waits in a sync that fails is told, and so is everybody after that. */
+/* A failed sync is reported to all that wait for it, and to everyone afterwards. */
 static void *sync_until_poisoned(void *arg)
 {
 	struct worker *w = arg;

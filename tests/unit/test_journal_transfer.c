@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A log that is taken out in pieces and put together elsewhere is the same log. */
+/* A log that is exported in pieces and imported elsewhere is the same log. */
 #include "journal/transfer.h"
 #include "test_journal_fixture.h"
 
@@ -24,7 +24,7 @@ static void teardown(void)
 
 TestSuite(journal_transfer, .init = setup, .fini = teardown);
 
-/* Moves [from, end) in pieces of some `max` bytes; returns how many there were. */
+/* Transfers [from, end) in pieces of about `max` bytes. Returns the number of pieces. */
 static size_t transfer(ofs_lsn from, ofs_lsn end, size_t max)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf piece = OFS_BUF_INIT;
@@ -42,7 +42,7 @@ static size_t transfer(ofs_lsn from, ofs_lsn end, size_t max)
 	return n;
 }
 
-/* Opens the other log and compares what it replays from record `first` on. */
+/* Opens the other log and expects it to replay the records [first, end). */
 static void check_other(ofs_lsn start, size_t first, size_t end)
 {
 	close_journal();
@@ -103,7 +103,7 @@ Test(journal_transfer, data_alone)
 	cr_assert_arr_eq(data, back, s->data.len);
 }
 
-/* Damage, and bytes of another place or store, do not pass. */
+/* Damage, and bytes from another place or store, are refused. */
 Test(journal_transfer, refused)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf piece = OFS_BUF_INIT;
@@ -156,7 +156,7 @@ Test(journal_transfer, leap)
 	close_journal();
 	open_journal(far);
 	check_replayed(20, 40, 0);
-	/* What lies before is still read. */
+	/* Data before the leap can still be read. */
 	for (size_t i = 0; i < 20; i++) {
 		uint8_t data[FIXTURE_DATA_MAX];
 		struct ofs_journal_data *d = &appended.at[i].data;
@@ -165,7 +165,21 @@ Test(journal_transfer, leap)
 	}
 }
 
-/* Where nothing was logged before a leap, nothing before it is needed. */
+Test(journal_transfer, a_punch_goes_on_after_a_leap)
+{
+	const struct ofs_journal_data *d = &appended.at[22].data;
+	uint8_t data[FIXTURE_DATA_MAX];
+
+	open_journal(8);
+	append_some(20);
+	cr_assert_eq(ofs_journal_leap(journal, 1 << 20), 0);
+	append_some(20);
+	cr_assert_eq(ofs_journal_read(journal, d, 0, data, d->len), 0);
+	cr_assert_eq(ofs_journal_punch(journal, 8, ofs_journal_end(journal)), 0);
+	cr_assert_eq(ofs_journal_read(journal, d, 0, data, d->len), -EIO);
+}
+
+/* If nothing was logged before a leap, nothing before it is needed. */
 Test(journal_transfer, begins_with_a_leap)
 {
 	ofs_lsn far = 1 << 20, end;

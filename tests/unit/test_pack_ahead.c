@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading ahead: what starts it, where it ends, and that it shows in nothing but time. */
+/* Reading ahead: what starts it, where it ends, and that only speed reveals it. */
 #include "test_pack_fixture.h"
 
 #include "pack/ahead.h"
@@ -46,7 +46,7 @@ static void used(uint32_t pack, unsigned int n, bool by_ahead)
 	ofs_ahead_used(ahead, &at, by_ahead);
 }
 
-/* Waits for the frames behind number `n`. */
+/* Waits for the frames after number `n` to be loaded. */
 static void wait_behind(unsigned int n)
 {
 	uint64_t wanted = ((UINT64_C(1) << OFS_AHEAD_FRAMES) - 1) << (n + 1);
@@ -102,7 +102,7 @@ static void append_all(uint32_t len)
 		loc[i] = append(2 * i + 1, len);
 }
 
-/* Closes the set and opens another, of which the first `n` frames are committed. */
+/* Closes the set and opens another in which the first `n` frames are committed. */
 static void reopen_with(size_t cache, unsigned int n)
 {
 	cr_assert_eq(ofs_packset_sync(ps), 0);
@@ -113,7 +113,7 @@ static void reopen_with(size_t cache, unsigned int n)
 		     0);
 }
 
-/* Whether a frame is found though what is on disk is damaged: then it was read ahead. */
+/* Tells whether a frame can be read although it is damaged on disk, and so was read ahead. */
 static bool is_cached(unsigned int n)
 {
 	int r;
@@ -126,8 +126,8 @@ static bool is_cached(unsigned int n)
 }
 
 /*
- * Reads frames 0 and 1 of a new set over and over until frame `n` is there as well by then. It
- * takes a new set each time since asking loads the frame.
+ * Reads frames 0 and 1 of a new set until that also loads frame `n` ahead. Each try needs a new
+ * set, since looking for the frame loads it.
  */
 static void wait_ahead(size_t cache, unsigned int n)
 {
@@ -167,7 +167,7 @@ Test(pack_ahead, a_frame_alone_has_no_successor)
 	cr_assert_eq(read_back(&loc[4], 9), 0);
 	cr_assert_eq(read_back(&loc[6], 13), 0);
 	usleep(20000);
-	cr_assert_not(is_cached(7)); /* first, as asking for 5 goes on from 4 */
+	cr_assert_not(is_cached(7)); /* before 5, since a read of 5 after 4 would load it ahead */
 	cr_assert_not(is_cached(5));
 }
 
@@ -208,7 +208,7 @@ Test(pack_ahead, what_is_not_committed_is_left_alone)
 	}
 }
 
-/* It is as if it had not been read ahead: an error for who asks, then none any more. */
+/* Damage to a frame read ahead is reported to its reader, and only until it is repaired. */
 Test(pack_ahead, damage_is_for_who_asks)
 {
 	append_all(5000);
@@ -247,7 +247,7 @@ Test(pack_ahead, a_head_that_is_too_long_ends_the_walk)
 
 static int stop;
 
-/* Reads what it can get of the first frames, in order. Wrong content fails the test. */
+/* Reads the first frames in order, again and again. Wrong content fails the test. */
 static void *read_on(void *arg)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
@@ -271,7 +271,7 @@ static void end_readers(pthread_t *thread, int n)
 	}
 }
 
-/* Frames behind those that are read are punched, cut off and written anew with other content. */
+/* Frames after those being read are punched, cut off and rewritten with other content. */
 Test(pack_ahead, no_stale_frame_stays)
 {
 	struct ofs_frame_loc tail[3];
@@ -304,7 +304,7 @@ Test(pack_ahead, no_stale_frame_stays)
 	end_readers(thread, 2);
 }
 
-/* Frames that are being read ahead are punched; then the pack goes. */
+/* Frames are punched while they are read ahead. Then the pack is removed. */
 Test(pack_ahead, punched_and_removed_meanwhile)
 {
 	for (unsigned int round = 0; round < 60; round++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cache of decompressed frames: its bound, its order, and who loads what. */
+/* The cache of decompressed frames: its limit, its order, and who loads a frame. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ static struct ofs_frame_loc place(uint32_t pack, uint64_t off, uint32_t raw)
 	return (struct ofs_frame_loc){ pack, off, 64, raw };
 }
 
-/* Content that tells its place. */
+/* Gives content that depends on the frame's place. */
 static int load(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
 {
 	__atomic_fetch_add(&loads, 1, __ATOMIC_RELAXED);
@@ -53,7 +53,7 @@ static struct ofs_frame *get(const struct ofs_frame_loc *loc)
 	return f;
 }
 
-/* Whether getting it needs a load; it is cached afterwards. */
+/* Tells whether getting the frame loads it. It is cached afterwards. */
 static bool misses(struct ofs_frame_loc loc)
 {
 	unsigned int before = loads;
@@ -254,14 +254,16 @@ Test(pack_cache, readers_of_one_missing_frame_load_it_once)
 	cr_assert_eq(loads, 1);
 }
 
-/* What was being loaded while its place was punched serves those who asked and is not kept. */
+/* A frame whose place is punched while it loads is given to those who asked, but not kept. */
 Test(pack_cache, drop_during_a_load)
 {
+	struct ofs_frame_loc found;
 	pthread_t thread;
 	void *failed;
 
 	cr_assert_eq(pthread_create(&thread, NULL, get_slowly, NULL), 0);
-	usleep(30000);
+	while (!ofs_frame_cache_find(fc, 1, 64, &found))
+		usleep(1000);
 	ofs_frame_cache_drop(fc, 1, 0, UINT64_MAX);
 	cr_assert_eq(pthread_join(thread, &failed), 0);
 	cr_assert_null(failed);
@@ -269,7 +271,7 @@ Test(pack_cache, drop_during_a_load)
 	cr_assert(misses(place(1, 64, 100)));
 }
 
-/* ---- those who pass */
+/* ---- frames in passing: a scan must not push out what others read */
 
 static int pass_origin(struct ofs_frame_loc loc)
 {
@@ -281,7 +283,7 @@ static int pass_origin(struct ofs_frame_loc loc)
 	return r;
 }
 
-/* Reads many frames of pack 9 once. */
+/* Reads many frames of pack 9 once, in passing. */
 static void pass_many(void)
 {
 	static uint64_t next = 1;
@@ -335,7 +337,7 @@ Test(pack_cache, a_frame_of_others_stays_theirs)
 	cr_assert_eq(pass_origin(place(1, 64, 2300)), OFS_FRAME_KEPT);
 	pass_many();
 	cr_assert(is_kept(1, 128));
-	/* Passing is no use: the first one is still the oldest. */
+	/* Passing is not a use: the first frame is still the oldest. */
 	cr_assert(misses(place(1, 5 * 64, 2300)));
 	cr_assert_not(is_kept(1, 64));
 	cr_assert(is_kept(1, 128));
@@ -351,7 +353,7 @@ Test(pack_cache, frames_read_ahead_for_who_passes)
 	cr_assert_eq(pass_origin(place(1, 64, 2500)), OFS_FRAME_KEPT);
 	cr_assert_eq(pass_origin(place(1, 128, 2500)), OFS_FRAME_AHEAD);
 	cr_assert_not(misses(place(1, 128, 2500)));
-	/* The one that was passed goes; nobody has asked for the last one. */
+	/* The frame read in passing goes. The last one stays, since nobody has asked for it yet. */
 	ahead(place(1, 192, 2500));
 	pass_many();
 	cr_assert_not(is_kept(1, 64));
@@ -388,7 +390,7 @@ static void *pass_slowly(void *arg)
 	return NULL;
 }
 
-/* Many pass while a passing frame is loaded; meanwhile, another reader may ask for it, too. */
+/* Reads many frames in passing while another passing frame loads, which a reader may wait for. */
 static void pass_during_a_load(bool another)
 {
 	pthread_t threads[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of packs in a directory of its own, with frames of numbered content. */
+/* A set of packs in a scratch directory, with frames of numbered content. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -48,7 +48,7 @@ static inline void teardown(void)
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Content number `n`: noise for odd numbers, text for even ones. */
+/* Fills in content number `n`: noise if odd, text if even. */
 static inline void make_content(unsigned int n, uint8_t *ret, uint32_t len)
 {
 	uint64_t state = n * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -73,7 +73,7 @@ static inline struct ofs_frame_loc append(unsigned int n, uint32_t len)
 	return loc;
 }
 
-/* 0 with the right content, or the error; wrong content fails the test. */
+/* Returns 0 if the frame has content number `n`, or -errno. Wrong content fails the test. */
 static inline int read_back(const struct ofs_frame_loc *loc, unsigned int n)
 {
 	struct ofs_frame *f;
@@ -112,7 +112,7 @@ static inline struct stat pack_stat(uint32_t pack)
 	return st;
 }
 
-/* Closes the set and opens another that goes on where it was. */
+/* Closes the set and resumes another at its tail. */
 static inline void reopen(void)
 {
 	uint32_t pack;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of frames and pack headers: what goes in comes out, and nothing else ever does. */
+/* The bytes of frames and pack headers: decoding gives what was encoded, or an error. */
 #include <criterion/criterion.h>
 
 #include "base/util.h"
@@ -46,7 +46,7 @@ static size_t entry_size(uint32_t len)
 	return n;
 }
 
-/* Builds for (7, 4096), decodes, compares content and table. */
+/* Builds a frame at (7, 4096), decodes it, and compares content and table. */
 static void round_trip(const struct ofs_frame_chunk *chunks, size_t n, uint16_t format)
 {
 	struct ofs_frame_build b = { 0 };
@@ -126,7 +126,7 @@ Test(pack_frame, most_content)
 	free(noise);
 }
 
-/* Each alone, then all of them that fit into one frame, both ways round. */
+/* Each length alone, then as many as fit into a frame, in both orders. */
 Test(pack_frame, lengths_at_the_borders_of_the_encoding)
 {
 	static const uint32_t len[] = { 1,     127,   128,     129,	16383,
@@ -149,7 +149,7 @@ Test(pack_frame, lengths_at_the_borders_of_the_encoding)
 	free(text);
 }
 
-/* The largest table of noise: no frame is larger. */
+/* Noise with the largest table: no frame is larger. */
 Test(pack_frame, most_chunks_of_noise)
 {
 	static struct ofs_frame_chunk c[OFS_FRAME_CHUNKS_MAX];
@@ -176,7 +176,7 @@ Test(pack_frame, senseless_chunks_are_refused)
 	ofs_frame_build_finish(&b);
 }
 
-/* A small frame of two chunks at (3, 64). */
+/* Builds a frame of two chunks at (3, 64). */
 static void build_small(struct ofs_frame_build *b, bool noise)
 {
 	static uint8_t data[300];
@@ -193,8 +193,8 @@ static void build_small(struct ofs_frame_build *b, bool noise)
 }
 
 /*
- * Right content or -EIO; the copy is exactly as long as the frame, so that ASan sees what reads
- * beyond.
+ * Decodes a copy, which must give the right content or -EIO. The copy has an exact size, so that
+ * ASan detects reads beyond it.
  */
 static int decode_copy(const struct ofs_frame_build *b, const uint8_t *bytes, size_t len)
 {
@@ -272,7 +272,7 @@ static uint64_t seed_of(uint32_t pack, uint64_t off)
 	return off * UINT64_C(0x9e3779b97f4a7c15) + pack * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* Changes one field, makes the header's checksum right again and expects a refusal. */
+/* Changes a field, corrects the header's checksum and expects a refusal. */
 static void forge(size_t at, size_t width, uint64_t value)
 {
 	struct ofs_frame_build b = { 0 };
@@ -310,7 +310,7 @@ Test(pack_frame, forged_fields)
 	forge(24, 8, 0);
 }
 
-/* A plain frame at (3, 64) whose chunk table is any bytes at all, with right checksums. */
+/* Decodes a plain frame at (3, 64) with any bytes as its chunk table, and correct checksums. */
 static int parse_table(const uint8_t *table, size_t table_len, uint16_t chunks, uint32_t raw,
 		       uint32_t *ret)
 {
@@ -364,31 +364,31 @@ Test(pack_frame, damaged_tables_with_a_right_checksum)
 {
 	uint32_t len[4];
 
-	/* No table, no length, a length of nothing. */
+	/* No table, no length, or a length of zero. */
 	cr_assert_eq(parse_table(NULL, 0, 1, 5, len), -EIO);
 	cr_assert_eq(parse_table(NULL, 0, 0, 0, len), -EIO);
 	cr_assert_eq(PARSE_TABLE(0, 5, len, 5), -EIO);
 	cr_assert_eq(PARSE_TABLE(1, 0, len, 0), -EIO);
 	cr_assert_eq(PARSE_TABLE(2, 5, len, 0, 5), -EIO);
 	cr_assert_eq(PARSE_TABLE(2, 5, len, 5, 0), -EIO);
-	/* Longer than need be. */
+	/* Longer encodings than necessary. */
 	cr_assert_eq(PARSE_TABLE(1, 5, len, 0x85, 0), -EIO);
 	cr_assert_eq(PARSE_TABLE(1, 5, len, 0x85, 0x80, 0), -EIO);
 	cr_assert_eq(PARSE_TABLE(1, 5, len, 0x85, 0x80, 0x80, 0), -EIO);
 	cr_assert_eq(PARSE_TABLE(1, 5, len, 0x85, 0x80, 0x80, 0x80, 0), -EIO);
 	cr_assert_eq(PARSE_TABLE(1, 5, len, 0x85, 0x80, 0x80, 0x80, 0x10), -EIO);
 	cr_assert_eq(PARSE_TABLE(2, 133, len, 0x80, 1, 0x85, 0), -EIO);
-	/* Not the content's length in sum. */
+	/* The sum differs from the content's length. */
 	cr_assert_eq(PARSE_TABLE(2, 10, len, 5, 4), -EIO);
 	cr_assert_eq(PARSE_TABLE(2, 10, len, 5, 6), -EIO);
 	cr_assert_eq(PARSE_TABLE(2, 10, len, 0xff, 0xff, 0xff, 0x7f, 11), -EIO);
-	/* More in the table than entries, and fewer. */
+	/* More bytes or fewer than the entries need. */
 	cr_assert_eq(PARSE_TABLE(2, 10, len, 5, 5, 0), -EIO);
 	cr_assert_eq(PARSE_TABLE(2, 10, len, 5, 5, 5), -EIO);
 	cr_assert_eq(PARSE_TABLE(1, 10, len, 5, 5), -EIO);
 	cr_assert_eq(PARSE_TABLE(3, 10, len, 5, 5), -EIO);
 	cr_assert_eq(PARSE_TABLE(65535, 10, len, 5, 5), -EIO);
-	/* The last entry has no end. */
+	/* The last entry does not end. */
 	cr_assert_eq(PARSE_TABLE(1, 5, len, 0x85), -EIO);
 	cr_assert_eq(PARSE_TABLE(2, 133, len, 5, 0x80), -EIO);
 	cr_assert_eq(PARSE_TABLE(1, OFS_FRAME_RAW_MAX, len, 0x80, 0x80, 0x80, 0x82), -EIO);
@@ -396,7 +396,7 @@ Test(pack_frame, damaged_tables_with_a_right_checksum)
 	cr_assert_eq(PARSE_TABLE(1, OFS_FRAME_RAW_MAX + 1, len, 0x81, 0x80, 0x80, 2), -EIO);
 }
 
-/* Sums of the lengths of 65535 chunks do not wrap. */
+/* The sum of 65535 lengths must not wrap. */
 Test(pack_frame, table_of_huge_lengths)
 {
 	static uint8_t table[OFS_FRAME_CHUNK_MAX * 65535];
@@ -414,7 +414,7 @@ Test(pack_frame, table_of_huge_lengths)
 	cr_assert_eq(parse_table(table, 16 * 4 + 2, 18, 5, len), -EIO);
 }
 
-/* Tables of random bytes: what is accepted is what a writer makes of the same lengths. */
+/* A random table that is accepted must be as a writer encodes its lengths. */
 Test(pack_frame, random_tables)
 {
 	unsigned int sound = 0;

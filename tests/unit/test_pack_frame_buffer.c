@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for frames: what is kept for the next, and how much of it. */
+/* Memory for frames: which buffers are kept for reuse, and how many. */
 #include <criterion/criterion.h>
 
 #include "pack/frame_buffer.h"
@@ -54,6 +54,6 @@ Test(pack_frame_buffer, odd_cases)
 {
 	ofs_frame_buffer_put(NULL, OFS_FRAME_BUFFER);
 	ofs_frame_buffer_put(ofs_frame_buffer_get(0), 0);
-	/* The owner of a large one may also keep it from the others for good. */
+	/* The owner of a large buffer may also free it without giving it back. */
 	free(ofs_frame_buffer_get(OFS_FRAME_BUFFER));
 }

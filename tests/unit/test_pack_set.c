@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packs on disk: appending, reading back, damage, punching, resuming, rolling over, readers at
- * once.
+ * Packs on disk: appending, reading back, damage, punching, resuming, rolling over, and concurrent
+ * readers.
  */
 #include "test_pack_fixture.h"
 
@@ -51,7 +51,7 @@ Test(pack_set, every_flipped_byte_of_a_pack)
 	unsigned int bad = 0;
 	uint64_t end;
 
-	cr_assert_not_null(freopen("/dev/null", "w", stderr)); /* a line for each damaged header */
+	cr_assert_not_null(freopen("/dev/null", "w", stderr)); /* each damaged header is logged */
 	for (unsigned int i = 0; i < 3; i++)
 		loc[i] = append(i, 100 + i);
 	end = loc[2].off + loc[2].stored;
@@ -220,7 +220,7 @@ Test(pack_set, resume_goes_on_behind_what_is_missing)
 	cr_assert_eq(ofs_packset_resume(ps, 4, 0, &err), -EUCLEAN);
 }
 
-/* A power failure may take a pack of which only the header was committed. */
+/* A power failure may lose a pack of which only the header was committed. */
 Test(pack_set, resume_recreates_an_empty_pack)
 {
 	struct ofs_frame_loc a;
@@ -293,7 +293,7 @@ Test(pack_set, removing_packs)
 	cr_assert_eq(read_back(&b, 3), 0);
 }
 
-/* Chunks of these lengths, their content numbered from `n` on. */
+/* Appends chunks of these lengths, with contents numbered from `n`. */
 static struct ofs_frame_loc append_many(unsigned int n, const uint32_t *len, size_t count)
 {
 	struct ofs_frame_chunk c[16];
@@ -412,7 +412,7 @@ Test(pack_set, forgetting_is_for_one_frame)
 	cr_assert_eq(read_back(&loc[2], 5), 0);
 }
 
-/* Whoever holds the frame keeps it. */
+/* A frame stays valid for those who hold it. */
 Test(pack_set, forgetting_what_is_in_use)
 {
 	struct ofs_frame_loc a = append(1, 1000);
@@ -459,7 +459,7 @@ Test(pack_set, copies_are_what_lies_there)
 	cr_assert_eq(ofs_packset_copy(ps, &loc, &copy, &len), -ENOENT);
 }
 
-/* Failpoints are read at their first hit, which setup() makes: these come before it. */
+/* Failpoints are read at their first hit, which setup() causes, so they are set before it. */
 static void setup_failing_sync(void)
 {
 	setenv("OFS_FAILPOINT", "io.datasync=eio@2", 1);
@@ -528,7 +528,7 @@ static struct crowd {
 	int stop;
 } crowd;
 
-/* Reads frames that live all the time, in an order of its own. */
+/* Reads frames that are always live, in an order of its own. */
 static void *crowd_read(void *arg)
 {
 	uint64_t state = (uintptr_t)arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Secrets that are made while a test runs, of a prefix and of characters that are drawn: none is
- * written down, so that none looks like one that got into the sources.
+ * Secrets made at run time, of a prefix and drawn characters. None is written down, since scanners
+ * would take it for a leaked one.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define URLSAFE ALNUM "-_"
 #define BASE64 ALNUM "+/"
 
-/* What was drawn of a text. */
+/* The drawn parts of a text. */
 struct draws {
 	size_t n;
 	struct {
@@ -27,7 +27,7 @@ struct draws {
 	} at[16];
 };
 
-/* Appends `n` characters of `alphabet`, the same for the same `seed`. */
+/* Appends `n` characters of `alphabet`, determined by `seed`. */
 static inline void draw(struct ofs_buf *out, const char *alphabet, size_t n, uint64_t seed)
 {
 	size_t letters = strlen(alphabet);
@@ -39,10 +39,10 @@ static inline void draw(struct ofs_buf *out, const char *alphabet, size_t n, uin
 }
 
 /*
- * Allocated: a text by a pattern, where "~" is nothing (it keeps prefixes apart) and "%~" is a
- * "~": %N{x} are N characters of the alphabet x, anything else is itself. l, u, d, h, a, s, b are
- * the alphabets above; k: capitals and digits; m: small letters and digits; e: letters; c: as crypt;
- * z: what base64 makes of letters.
+ * Returns a text made from a pattern, to be freed. %N{x} stands for N characters of alphabet x, "~"
+ * for nothing (it keeps prefixes apart in the sources), and "%~" for "~"; other characters stand
+ * for themselves. Alphabets: l, u, d, h, a, s, b are LOWER to BASE64 above; k: capitals and digits;
+ * m: small letters and digits; e: letters; c: as in crypt(3); z: base64 of text.
  */
 static inline char *drawn_make(const char *pattern, uint64_t seed, struct draws *ret)
 {
@@ -51,7 +51,7 @@ static inline char *drawn_make(const char *pattern, uint64_t seed, struct draws 
 		['a'] = ALNUM,	      ['s'] = URLSAFE,	   ['b'] = BASE64,     ['k'] = UPPER DIGITS,
 		['m'] = LOWER DIGITS, ['e'] = LOWER UPPER, ['c'] = ALNUM "./",
 	};
-	/* Four characters each. */
+	/* Four characters each: N is rounded down to a multiple of 4. */
 	static const char *const base64[] = { "d29y", "ZHMg", "YXJl", "bm90", "aGVy", "ZTQy" };
 	struct ofs_buf out = OFS_BUF_INIT;
 	char *end;

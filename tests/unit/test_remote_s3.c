@@ -10,7 +10,7 @@
 #define SECRET "hidden/secret"
 #define TOKEN "hidden-token"
 
-/* An answer that closes the connection, and one of a refusal. */
+/* An answer after which the connection is closed, and one that refuses the request. */
 #define ANSWER(status, headers) "HTTP/1.1 " status "\r\nConnection: close\r\n" headers "\r\n"
 #define REFUSAL(status, code, message)                            \
 	ANSWER(status, "Date: Fri, 27 Nov 2026 17:14:06 GMT\r\n") \
@@ -46,7 +46,7 @@ static void finish(void)
 
 TestSuite(remote_s3, .init = init, .fini = finish);
 
-/* A service that gives these answers. */
+/* Opens a client of a service that gives these answers. */
 static void open_s3(const char *const *answers)
 {
 	OFS_FREE char *text = NULL;
@@ -115,7 +115,7 @@ static int delete_one(void)
 	return ofs_s3_delete(s3, keys, 1, &err);
 }
 
-/* What one answer makes of a call, and words of the error. */
+/* Calls `fn` with one answer and expects this result, and in case of an error these words. */
 static void expect(int (*fn)(void), const char *answer, int code, const char *words)
 {
 	const char *const answers[] = { answer, NULL };
@@ -186,7 +186,7 @@ Test(remote_s3, buckets_that_are_elsewhere)
 	expect(get, REFUSAL("307 No", "TemporaryRedirect", "m"), -EAGAIN, "Temporary");
 }
 
-/* Such a one would be lost if the body were on its way by then. */
+/* The refusal would be lost if the body were already on its way. */
 Test(remote_s3, large_bodies_wait_for_a_refusal)
 {
 	static const char *const answers[] = { REFUSAL("403 No", "RequestTimeTooSkewed", "m"), MADE,
@@ -264,8 +264,8 @@ Test(remote_s3, canceling)
 }
 
 /*
- * libcurl sends a request again when a connection that it has kept breaks before the answer: the
- * object that is there then may be ours.
+ * libcurl repeats a request if a kept connection breaks before the answer. The object that then
+ * exists may be ours.
  */
 Test(remote_s3, a_request_that_was_sent_twice)
 {
@@ -474,7 +474,7 @@ Test(remote_s3, credentials_that_have_expired)
 	cr_expect_eq(server.served, 5);
 }
 
-/* Those that will have expired in a minute are looked for again, but not with each request. */
+/* Credentials that expire within a minute are fetched again, but not for every request. */
 Test(remote_s3, credentials_that_will_expire)
 {
 	static const char *const answers[] = { MADE, MADE, MADE, NULL };
@@ -552,7 +552,7 @@ Test(remote_s3, keys)
 #define DENIED REFUSAL("403 No", "AccessDenied", "m")
 #define MISSING REFUSAL("404 No", "NoSuchKey", "m")
 
-/* An answer that is NULL is left out. */
+/* Probes a service with these answers, of which NULL ones are left out. */
 static int probe_with(const char *made, const char *again, const char *read, const char *listed,
 		      const char *removed)
 {

@@ -46,7 +46,7 @@ static void seal(size_t len)
 	cr_assert_eq(sealed.len, ofs_sealed_size(len));
 }
 
-/* Of the first `len` sealed bytes, as an object of that name. */
+/* Unseals the first `len` sealed bytes as an object of this name. */
 static int unseal(const struct ofs_seal_key *k, const char *name, size_t len)
 {
 	copy.len = 0;
@@ -62,7 +62,7 @@ static void expect_refusal(int r, int code, const char *words)
 	cr_expect_null(strchr(err.text, '\n'));
 }
 
-/* Reads [at, at + len) of an object with `size` bytes. */
+/* Reads [at, at + len) of an object of `size` bytes. */
 static int read_range(uint64_t size, uint64_t at, uint64_t len)
 {
 	uint64_t from, n;
@@ -113,10 +113,10 @@ Test(remote_sealing, ranges)
 			}
 	}
 	cr_expect_eq(read_range(3 * BLOCK + 7, BLOCK, BLOCK), 0);
-	cr_expect_eq(copy.len, SEALED); /* and no more is asked for */
+	cr_expect_eq(copy.len, SEALED); /* only one block is read */
 }
 
-/* Made here from its parts, as the header says. */
+/* Builds an object from its parts, as sealing.h describes. */
 Test(remote_sealing, the_format)
 {
 	static const char name[] = NAME;
@@ -166,7 +166,7 @@ Test(remote_sealing, parts_that_are_missing)
 	seal(2 * BLOCK + 10);
 	expect_refusal(unseal(key, NAME, SEALED), EBADMSG, "is damaged");
 	expect_refusal(unseal(key, NAME, 2 * SEALED), EBADMSG, "is damaged");
-	/* The content is said to end earlier, or later: that shows at its end. */
+	/* A wrong size of the content, smaller or larger, is noticed at its end. */
 	cr_expect_eq(read_range(2 * BLOCK, BLOCK, BLOCK), 0);
 	expect_refusal(read_range(2 * BLOCK + 9, 2 * BLOCK, 9), EBADMSG, "is damaged");
 	expect_refusal(read_range(2 * BLOCK + 11, 2 * BLOCK, 11), EBADMSG, "is damaged");

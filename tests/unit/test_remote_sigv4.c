@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The examples of the reference of S3's API, "Using the Authorization Header". */
+/* The examples of S3's API reference, "Using the Authorization Header". */
 #include <criterion/criterion.h>
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An S3 service over TLS, for which the program openssl stands: it has one object. */
+/* An S3 service over TLS, played by the program openssl, with a single object. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static void start_server(void)
 	while (!port && fgets(line, sizeof(line), out))
 		sscanf(line, "ACCEPT 127.0.0.1:%d", &port);
 	cr_assert_gt(port, 0);
-	/* It stays open: the server writes to it. */
+	/* The pipe stays open, since the server writes to it. */
 }
 
 static void init(void)
@@ -113,7 +113,7 @@ Test(remote_tls, certificates_are_verified)
 	setenv("AWS_CA_BUNDLE", certificate, 1);
 	setenv("SSL_CERT_FILE", "/none", 1);
 	cr_expect_eq(get("127.0.0.1"), 0, "%s", err.text);
-	expect_refusal(get("localhost")); /* which it is not for */
+	expect_refusal(get("localhost")); /* the certificate is not for this name */
 	setenv("AWS_CA_BUNDLE", "", 1);
 	expect_refusal(get("127.0.0.1"));
 	setenv("SSL_CERT_FILE", certificate, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A remote in memory, in place of replica/bucket.h and remote/s3.h, with faults. */
+/* Replaces replica/bucket.h and remote/s3.h with a remote in memory that can fail. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -12,8 +12,8 @@
 #include "base/util.h"
 #include "replica/bucket.h"
 
-#define APPLIED 1 /* a fault of "create": it is made, but its answer is lost */
-#define NOTHING 1 /* a fault of "list": it has nothing */
+#define APPLIED 1 /* a fault of "create": the object is created, but the answer is lost */
+#define NOTHING 1 /* a fault of "list": the listing is empty */
 
 struct remote_object {
 	char *key;
@@ -22,12 +22,15 @@ struct remote_object {
 
 static struct {
 	pthread_mutex_t lock;
-	struct remote_object *at; /* sorted */
+	struct remote_object *at; /* sorted by key */
 	size_t n, cap;
-	/* Before a request: 0, or what it returns instead; `what` is the function's last word. */
+	/*
+	 * Called before each request: returns 0, -errno to fail it, or one of the faults above.
+	 * `what` is the last word of the request's function.
+	 */
 	int (*_Atomic fault)(const char *what, const char *key);
 	atomic_uint requests;
-	const atomic_bool *_Atomic cancel; /* of the one that was opened last */
+	const atomic_bool *_Atomic cancel; /* of the bucket opened last */
 } remote = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static inline void remote_finish(void)
@@ -41,7 +44,7 @@ static inline void remote_finish(void)
 	remote.fault = NULL;
 }
 
-/* The first object whose key is not before `key`; the lock is held. */
+/* Returns the index of the first object whose key is not below `key`. Call with the lock held. */
 static inline size_t remote_find(const char *key)
 {
 	size_t i = 0;
@@ -98,10 +101,10 @@ static inline int remote_fail(struct ofs_error *err, const char *key, int r)
 	return ofs_error_set(err, -r, "%s: %s", key, strerror(-r));
 }
 
-/* ---- what stands for the library's */
+/* ---- in place of the library's functions */
 
-int ofs_remote_access_parse(const char *location, const char *key,
-			    struct ofs_error *err, struct ofs_remote_access *ret)
+int ofs_remote_access_parse(const char *location, const char *key, struct ofs_error *err,
+			    struct ofs_remote_access *ret)
 {
 	*ret = (struct ofs_remote_access){ 0 };
 	return ofs_location_parse(location, err, &ret->location);

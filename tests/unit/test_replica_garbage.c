@@ -21,29 +21,29 @@ static void finish(void)
 
 TestSuite(replica_garbage, .init = init, .fini = finish);
 
-/* What there is, and whether the anchor below leaves it there. */
+/* The objects of the remote, and whether they survive with the anchor below. */
 static const struct {
 	const char *key;
 	bool stays;
 } objects[] = {
 	{ "ckpt/00000001/00000009", false },
-	{ "ckpt/00000001/part-00000005", true }, /* the chain's */
+	{ "ckpt/00000001/part-00000005", true }, /* in the anchor's chain */
 	{ "ckpt/00000001/part-00000006", false },
 	{ "ckpt/00000002/00000001", false },
 	{ "ckpt/00000002/00000002", true }, /* the anchor */
 	{ "ckpt/00000002/00000003", true },
 	{ "ckpt/00000002/part-00000003", false },
-	{ "ckpt/00000002/part-00000004", true }, /* its drafts */
-	{ "ckpt/00000002/part-00000005", true }, /* made later */
+	{ "ckpt/00000002/part-00000004", true }, /* the anchor's drafts */
+	{ "ckpt/00000002/part-00000005", true }, /* made after the anchor */
 	{ "ckpt/00000003/part-00000001", true },
 	{ "ckpt/notes", true },
 	{ "epoch/00000001", true },
 	{ "epoch/00000002", true },
-	{ "pack/00000001/00000007", true }, /* it names it */
+	{ "pack/00000001/00000007", true }, /* named by the anchor */
 	{ "pack/00000001/00000008", false },
-	{ "pack/00000002/00000001", true }, /* it names it */
+	{ "pack/00000002/00000001", true }, /* named by the anchor */
 	{ "pack/00000002/00000002", false },
-	{ "pack/00000002/00000003", true }, /* made later */
+	{ "pack/00000002/00000003", true }, /* made after the anchor */
 	{ "pack/00000003/00000001", true },
 	{ "store", true },
 	{ "wal/00000001/00000001", false },
@@ -51,7 +51,7 @@ static const struct {
 	{ "wal/00000001/00000003", true }, /* the FENCE */
 	{ "wal/00000002/00000001", false },
 	{ "wal/00000002/00000004", false },
-	{ "wal/00000002/00000005", true }, /* it proves that the anchor is sound */
+	{ "wal/00000002/00000005", true }, /* proves that the anchor is sound */
 	{ "wal/00000002/00000006", true },
 	{ "wal/00000002/00000007", true },
 	{ "wal/00000003/00000001", true },
@@ -80,7 +80,7 @@ static void make_anchor(uint32_t n)
 	ofs_garbage_note_manifest(&garbage, &a);
 }
 
-/* All that lets it begin, an hour ago. */
+/* Meets all conditions for a sweep, as of an hour ago. */
 static void mature(void)
 {
 	cr_expect(ofs_garbage_wants_anchor(&garbage));
@@ -90,7 +90,7 @@ static void mature(void)
 	ofs_garbage_note_link(&garbage);
 	cr_assert_gt(garbage.proved_at, 0);
 	garbage.proved_at -= (int64_t)3601 * 1000000000;
-	/* The clock may count from the start of a machine that has run for less. */
+	/* proved_at must not become 0, which it may on a machine that has run for an hour. */
 	garbage.proved_at = garbage.proved_at ? garbage.proved_at : -1;
 }
 
@@ -137,7 +137,7 @@ static int fail(const char *what, const char *key)
 	return strcmp(what, "create") != 0 && strcmp(key, failing) == 0 ? -EAGAIN : 0;
 }
 
-/* Nothing is removed while a list is missing. */
+/* Nothing is removed unless all lists are complete. */
 Test(replica_garbage, lists_come_first)
 {
 	static const char *const lists[] = { "ckpt/", "wal/", "pack/" };
@@ -154,13 +154,13 @@ Test(replica_garbage, lists_come_first)
 
 static int keep_manifest(const char *what, const char *key)
 {
-	/* The service says that it is removed, and gives it for a while. */
+	/* The service reports the removal, but serves the object for a while. */
 	if (strcmp(what, "get") == 0 && strcmp(key, "ckpt/00000002/00000001") == 0)
 		remote_put(key, "x", 1);
 	return 0;
 }
 
-/* Whoever begins with a manifest that is still there takes a hole in the log for its end. */
+/* Whoever starts from a manifest that is still there would take a hole in the log for its end. */
 Test(replica_garbage, the_log_stays_while_a_manifest_may_be_there)
 {
 	fill();

@@ -47,7 +47,7 @@ static void encode(enum ofs_link_kind kind, const char *writer, ofs_lsn from, of
 	ofs_link_finish(&link);
 }
 
-/* Puts an object of the log there, or of an epoch (seq 0). */
+/* Puts an object of the log into the remote, or that of an epoch (seq 0). */
 static void put(uint32_t epoch, uint32_t seq, enum ofs_link_kind kind, const char *writer,
 		ofs_lsn from, ofs_lsn to)
 {
@@ -130,7 +130,7 @@ Test(replica_lineage, the_log_is_a_chain)
 	cr_expect(at.epoch == 2 && at.seq == 0 && at.lsn == 999);
 }
 
-/* Puts an object with this header at wal/1/1, and reads it. */
+/* Puts an object with this header at wal/1/1 and reads it. Takes `header`. */
 static int read_header(json_t *header)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf bytes = OFS_BUF_INIT;
@@ -242,7 +242,7 @@ Test(replica_lineage, what_is_anothers_ends_it)
 	cr_expect_eq(go_on(&st), -ESTALE);
 }
 
-/* A copy of the directory has the same name, and may have written more than this one ever did. */
+/* A copy of the directory has the same writer name, and may have written more than this one. */
 Test(replica_lineage, what_a_copy_of_the_store_has_made_is_not_ours)
 {
 	OFS_CLEANUP(ofs_replica_state_finish) struct ofs_replica_state st = state_of(1, 1, 200);
@@ -268,15 +268,15 @@ Test(replica_lineage, a_fence_whose_answer_was_lost_is_ours)
 	cr_expect_eq(go_on(&st), -EAGAIN);
 	cr_assert(remote_has("wal/00000001/00000002") && !remote_has("epoch/00000002"));
 	remote.fault = NULL;
-	/* Beyond what earlier mounts logged, too. */
+	/* It is ours even beyond what earlier mounts logged. */
 	st.logged_to = 0;
 	cr_expect_eq(go_on(&st), 0, "%s", err.text);
 	cr_expect_eq(st.at.epoch, 3);
 }
 
 /*
- * An old copy of the store's directory: what follows the place that it knows is garbage and gone,
- * and whoever goes on there has begun no epoch since.
+ * The directory is an old copy. What follows the place that it knows was removed as garbage, and
+ * the writer that continues has begun no epoch since.
  */
 Test(replica_lineage, a_hole_is_not_the_end)
 {
@@ -287,7 +287,7 @@ Test(replica_lineage, a_hole_is_not_the_end)
 	put_data(1, 5, 6, ME);
 	cr_expect_eq(go_on(&st), -ESTALE);
 	cr_expect_not(remote_has("epoch/00000002"));
-	/* Nor is a FENCE that was put there in vain, when that was forgotten. */
+	/* Nor is our own FENCE from an earlier attempt, which the state has forgotten. */
 	again.nwriters = 2;
 	memcpy(again.writers, st.writers, 2 * sizeof(again.writers[0]));
 	cr_expect_eq(go_on(&again), -ESTALE);
@@ -304,7 +304,7 @@ Test(replica_lineage, a_manifest_that_is_gone_tells_of_a_hole)
 	cr_expect_not(remote_has("epoch/00000002"));
 }
 
-/* Two mounts end before they know that they have an epoch; the second one was the first to end one. */
+/* Two mounts ended before they knew of their epoch. The second was the first to end an epoch. */
 Test(replica_lineage, a_lineage_that_was_begun_twice_is_ours)
 {
 	OFS_CLEANUP(ofs_replica_state_finish) struct ofs_replica_state st = state_of(0, 0, 0);
@@ -318,7 +318,7 @@ Test(replica_lineage, a_lineage_that_was_begun_twice_is_ours)
 	cr_expect_eq(st.at.epoch, 3);
 }
 
-/* It was never in that log, so that nobody has taken it over. */
+/* This copy has never taken part in that log, so nobody has taken it over. */
 Test(replica_lineage, the_log_of_another_copy_is_refused)
 {
 	OFS_CLEANUP(ofs_replica_state_finish) struct ofs_replica_state st = state_of(0, 0, 0);

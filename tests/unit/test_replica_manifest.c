@@ -54,7 +54,7 @@ static void put(const char *key, json_t *header, const void *body, size_t len)
 	cr_assert_eq(remote_put(key, bytes.data, bytes.len), 0);
 }
 
-/* An object of the log that ends at 100 * seq; seq 0: that of the epoch. */
+/* Puts an object of the log that ends at 100 * seq, or that of the epoch (seq 0). */
 static void put_link(uint32_t epoch, uint32_t seq, enum ofs_link_kind kind, uint32_t checkpoint)
 {
 	OFS_FREE char *key = seq ? ofs_key_wal(epoch, seq) : ofs_key_epoch(epoch);
@@ -82,7 +82,7 @@ static void put_manifest(uint32_t epoch, uint32_t n, uint32_t seq)
 	put(key, header(epoch, seq, json_array(), json_array()), NULL, 0);
 }
 
-/* The number of the newest manifest, or what is returned instead. */
+/* Returns 100 * epoch + number of the newest manifest, or -errno. */
 static int newest(uint32_t epoch)
 {
 	int r;
@@ -93,7 +93,7 @@ static int newest(uint32_t epoch)
 	return r < 0 ? r : (int)(manifest.at.epoch * 100 + manifest.n);
 }
 
-/* ---- finding it */
+/* ---- finding a manifest */
 
 Test(replica_manifest, the_newest_one_that_is_sound)
 {
@@ -105,7 +105,7 @@ Test(replica_manifest, the_newest_one_that_is_sound)
 	put_manifest(1, 2, 1);
 	cr_expect_eq(newest(1), 102);
 	cr_expect_eq(newest(3), 102, "later epochs have none");
-	/* Its BASE has lost against a FENCE, or is not there. */
+	/* The BASE of the manifest lost against a FENCE, or is missing. */
 	put_manifest(1, 3, 2);
 	cr_expect_eq(newest(1), 102);
 	put_link(1, 2, OFS_LINK_FENCE, 0);
@@ -151,7 +151,7 @@ Test(replica_manifest, what_is_not_known_is_not_missing)
 	cr_expect_eq(newest(1), -EAGAIN);
 }
 
-/* Two checkpoints without anything between; then the log before the older one is removed. */
+/* Two checkpoints with nothing between them. Then the log before the older one is removed. */
 Test(replica_manifest, garbage_leaves_what_makes_it_sound)
 {
 	put_link(1, 0, OFS_LINK_FENCE, 0);
@@ -165,7 +165,7 @@ Test(replica_manifest, garbage_leaves_what_makes_it_sound)
 	cr_expect_eq(newest(1), -ENOENT);
 }
 
-/* Sets a member of a manifest that is fine otherwise. */
+/* Changes a member of a valid manifest and reads it. */
 static int newest_with(const char *name, json_t *value)
 {
 	json_t *h = header(1, 0, json_array(), json_array());
@@ -194,7 +194,7 @@ Test(replica_manifest, hostile_numbers)
 	cr_expect_eq(newest(1), -EBADMSG);
 }
 
-/* ---- what it names */
+/* ---- what a manifest names */
 
 static int fetch(json_t *chain, json_t *drafts)
 {
@@ -225,7 +225,7 @@ static void put_run(struct ofs_buf *b, uint32_t first, uint32_t n, uint8_t value
 	ofs_buf_append(b, page, len);
 }
 
-/* What fetching a part with these pages does. */
+/* Fetches a part with these pages. Returns the result. */
 static int fetch_run(uint32_t first, uint32_t n, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf b = OFS_BUF_INIT;

@@ -34,7 +34,7 @@ static int decode(void)
 	return ofs_remote_object_decode(bytes.data, bytes.len, &object);
 }
 
-/* Somebody who can make any object makes this one. */
+/* Corrects the checksum, as an attacker who can write any object would. */
 static void seal(void)
 {
 	bytes.len -= OFS_SHA256_SIZE;
@@ -134,7 +134,7 @@ Test(replica_object, hostile_lengths)
 	cr_expect_eq(decode(), -EBADMSG, "no header");
 }
 
-/* What says that it expands to the most, and expands to less or more, takes that memory alone. */
+/* A wrong expanded size is refused without using more memory than it states. */
 Test(replica_object, a_bomb_is_bounded)
 {
 	static uint8_t zeros[1 << 20];
@@ -148,7 +148,7 @@ Test(replica_object, a_bomb_is_bounded)
 	ofs_put_le64(bytes.data + 24, sizeof(zeros) / 2);
 	seal();
 	cr_expect_eq(decode(), -EBADMSG);
-	/* A header that is no object, or is one twice. */
+	/* A header with the same member twice. */
 	memcpy(head, bytes.data, HEAD);
 	ofs_buf_append(&small, head, HEAD);
 	ofs_buf_append_str(&small, "{\"a\":1,\"a\":2}");

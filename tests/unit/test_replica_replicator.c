@@ -18,8 +18,8 @@ static struct ofs_error err;
 static void init(void)
 {
 	setup();
-	cr_assert_eq(ofs_remote_access_parse("s3://b/p?endpoint=http://127.0.0.1:9", NULL,
-					     &err, &access_),
+	cr_assert_eq(ofs_remote_access_parse("s3://b/p?endpoint=http://127.0.0.1:9", NULL, &err,
+					     &access_),
 		     0, "%s", err.text);
 	settings = (struct ofs_replicator_settings){ .store = path, .every = OFS_NS_PER_MS };
 }
@@ -64,7 +64,7 @@ static struct ofs_replication_status status(void)
 	return st;
 }
 
-/* Waits for a push, or until it is known that there will be none; the phase then. */
+/* Waits for a push, or until it is certain that there will be none. Returns the phase. */
 static enum ofs_replication_phase push(void)
 {
 	uint64_t pushes = status().pushes + 1;
@@ -131,7 +131,9 @@ Test(replica_replicator, a_store_comes_back)
 	cr_expect_eq(push(), OFS_REPLICATION_DEPOSED);
 }
 
-/* Whoever builds on the same state never gives a number again, though nothing of it was sent. */
+/*
+ * Stores restored from the same state give different inode numbers, even if they have sent nothing.
+ */
 Test(replica_replicator, restored_twice)
 {
 	uint64_t first, second;
@@ -177,7 +179,7 @@ Test(replica_replicator, a_restore_that_died)
 
 /* ---- copies of the directory */
 
-/* Both have written since, and the copy more than what the other one has sent. */
+/* Both have written since the copy was made, and the copy more than the original has sent. */
 Test(replica_replicator, a_copy_that_wrote)
 {
 	mount();
@@ -211,7 +213,7 @@ static int lose_manifest(const char *what, const char *key)
 	return strcmp(what, "create") == 0 ? APPLIED : -EACCES;
 }
 
-/* It is there, but nobody lets us see that for a while. */
+/* The manifest exists, but cannot be read for a while. */
 Test(replica_replicator, a_manifest_of_unknown_outcome)
 {
 	uint64_t pushes;
@@ -239,7 +241,7 @@ static int hang_pack(const char *what, const char *key)
 	return -EINPROGRESS;
 }
 
-/* All of the log is sent, and content is under way that will take for ever. */
+/* The whole log is sent, and content is being sent that never arrives. */
 Test(replica_replicator, an_end_is_bounded)
 {
 	mount();
@@ -247,21 +249,21 @@ Test(replica_replicator, an_end_is_bounded)
 	remote.fault = hang_pack;
 	make_noise(OFS_ROOT_INO, "a", 9 * MIB, 1);
 	seal();
-	/* Something is logged, so that the frames are looked for. */
+	/* A record, so that the replicator looks for frames. */
 	make_noise(OFS_ROOT_INO, "b", 1000, 2);
 	while (!asked)
 		usleep(1000);
 	unmount(OFS_NS_PER_MS);
 }
 
-/* ---- content that is not here */
+/* ---- content that is only in the remote */
 
 static void count_problem(void *arg, uint64_t ino, const char *what, bool repaired)
 {
 	++*(unsigned int *)arg;
 }
 
-/* Without its remote a store is not damaged, and nothing makes it so. */
+/* A store without its remote is not damaged, and nothing marks it so. */
 Test(replica_replicator, a_store_without_its_remote)
 {
 	unsigned int problems = 0;
@@ -285,7 +287,7 @@ Test(replica_replicator, a_store_without_its_remote)
 	list_frames(&f);
 	for (size_t i = 0; i < f.n; i++)
 		cr_expect_not(f.list[i].bad);
-	/* The rest of its block waits for the remote. */
+	/* Sealing the block must wait for the rest of it in the remote. */
 	cr_assert_eq(ofs_store_write(s, a, "x", 1, 0), 1);
 	ofs_store_seal(s);
 	close_store();
@@ -296,7 +298,7 @@ Test(replica_replicator, a_store_without_its_remote)
 	cr_expect_eq(memcmp(content + 1, want + 1, MIB - 1), 0);
 }
 
-/* A frame that is neither here nor elsewhere. */
+/* A frame that is neither here nor in the remote. */
 Test(replica_replicator, what_nobody_has_is_damage)
 {
 	unsigned int problems = 0;
@@ -320,7 +322,7 @@ Test(replica_replicator, what_nobody_has_is_damage)
 	cr_expect_gt(problems, 0u);
 }
 
-/* ---- the end of it */
+/* ---- ending replication */
 
 static int fail_datasync(const char *name)
 {
@@ -361,7 +363,7 @@ static int damage_pack(const char *what, const char *key)
 		return 0;
 	OFS_LOCKED(&remote.lock);
 	i = remote_find(key);
-	/* Beyond the head of the first frame. */
+	/* Past the head of the first frame. */
 	remote.at[i].bytes.data[remote.at[i].bytes.len / 2 + 5000] = 0x5a;
 	remote.at[i].bytes.data[remote.at[i].bytes.len / 2 + 5001] = 0xa5;
 	return 0;

@@ -38,6 +38,21 @@ Test(replica_state, nothing_was_replicated_yet)
 	cr_expect_eq(ofs_replica_state_remove(fd), 0);
 }
 
+Test(replica_state, nothing_is_kept_behind_a_link)
+{
+	struct stat s;
+
+	cr_assert_eq(ofs_replica_state_save(fd, &st), 0);
+	cr_assert_eq(renameat(fd, "remote", fd, "elsewhere"), 0);
+	cr_assert_eq(symlinkat("elsewhere", fd, "remote"), 0);
+	cr_expect_eq(ofs_replica_state_load(fd, &back), -ENOTDIR);
+	cr_expect_eq(ofs_replica_state_save(fd, &st), -ENOTDIR);
+	cr_expect_eq(ofs_replica_state_remove(fd), -ENOTDIR);
+	cr_expect_eq(fstatat(fd, "elsewhere/state", &s, 0), 0);
+	cr_assert_eq(unlinkat(fd, "remote", 0), 0);
+	cr_assert_eq(renameat(fd, "elsewhere", fd, "remote"), 0);
+}
+
 Test(replica_state, what_is_saved_is_loaded)
 {
 	struct stat s;
@@ -74,7 +89,7 @@ Test(replica_state, a_mount_has_one_name)
 	memcpy(first, st.writers[0], sizeof(first));
 	memcpy(link.writer, first, sizeof(first));
 	cr_expect(ofs_replica_state_is_ours(&st, &link));
-	/* The mount is over: what is beyond its log is of a copy of the store. */
+	/* After the mount, anything beyond what it logged is by a copy of the store. */
 	st.named = false;
 	st.logged_to = 99;
 	cr_expect_not(ofs_replica_state_is_ours(&st, &link));
@@ -82,7 +97,7 @@ Test(replica_state, a_mount_has_one_name)
 	cr_expect(ofs_replica_state_is_ours(&st, &link));
 	link.writer[0] = 'x';
 	cr_expect_not(ofs_replica_state_is_ours(&st, &link));
-	/* The newest are remembered. */
+	/* Only the newest names are remembered. */
 	for (size_t i = 0; i < OFS_WRITERS_MAX; i++) {
 		st.named = false;
 		cr_assert_eq(ofs_replica_state_add_writer(fd, &st), 0);

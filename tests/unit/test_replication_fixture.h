@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a store exports, and another directory in which it is put together. To be included after the
- * fixture that has `dir` and the store `s`.
+ * Exports a store into objects and rebuilds it in another directory. Include this after the fixture
+ * that defines `dir` and the store `s`.
  */
 #pragma once
 
@@ -15,13 +15,13 @@
 
 #define OBJECTS_MAX 8
 
-/* The remote: objects by number, and what a snapshot and the log bring. */
+/* The remote's objects, by number. */
 static struct ofs_buf objects[OBJECTS_MAX];
 static atomic_uint gets, failing;
 
 static char other[64];
 static int other_fd = -1, index_fd = -1, journal_fd = -1;
-static struct ofs_index_extent late[256]; /* of frames that the snapshot names and no object has */
+static struct ofs_index_extent late[256]; /* extents of the last snapshot in its object */
 static size_t nlate;
 static uint32_t pages_copied;
 
@@ -77,7 +77,7 @@ static inline int take_draft(void *arg, ofs_lsn segment, const struct ofs_journa
 	return ofs_journal_import_data(journal_fd, ofs_store_uuid(s), segment, data, bytes);
 }
 
-/* Frames go into object `*arg`. */
+/* Appends a frame to object `*arg`. */
 static inline int take_frame(void *arg, const struct ofs_index_frame *f)
 {
 	struct ofs_buf *o = &objects[*(uint32_t *)arg];
@@ -108,7 +108,7 @@ static inline void put_late(struct ofs_index *ix, uint32_t number)
 	cr_assert_eq(ofs_index_commit(ix), 0);
 }
 
-/* Copies the store; the log goes on at what it returns. */
+/* Copies a snapshot of the store. Returns the position at which its log continues. */
 static inline ofs_lsn copy_snapshot(bool changed, uint32_t number)
 {
 	struct ofs_snapshot snap = { .changed = changed,
@@ -146,9 +146,9 @@ static inline void copy_log(ofs_lsn from)
 /* ---- a follower */
 
 static struct ofs_store *follower;
-static ofs_lsn reached; /* up to where the log was imported */
+static ofs_lsn reached; /* end of the imported log */
 
-/* A copy of the index takes the name; the log goes on at what it returns. */
+/* Replaces the index with an updated copy. Returns the position at which its log continues. */
 static inline ofs_lsn bring_index(bool changed, uint32_t number)
 {
 	char command[400];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A server that takes down what it is told and says what it is given to say. */
+/* An HTTP server that records requests and gives canned answers. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -27,18 +27,18 @@ static struct {
 	pthread_t thread;
 	char url[64];
 	/*
-	 * One a request, NULL at the end. The connection is closed after it, unless it says
-	 * KEEP; of one that is "" nothing is sent.
+	 * One for each request, then NULL. An empty one sends nothing. The connection is closed
+	 * after an answer without KEEP.
 	 */
 	const char *const *answers;
-	size_t more; /* blanks behind an answer */
-	bool hangs; /* it answers nothing */
-	int unread; /* requests that are answered without their bodies, where they can be */
+	size_t more; /* bytes of blanks sent after an answer */
+	bool hangs; /* answers nothing */
+	int unread; /* number of requests with "Expect" to answer without reading their bodies */
 	struct ofs_buf request; /* the last one */
 	int served;
 } server;
 
-/* Of the whole request; 0: it is not known yet. */
+/* Returns the length of the whole request, or 0 as long as it is unknown. */
 static inline size_t length_of_request(void)
 {
 	const char *text = (const char *)server.request.data, *end, *length;
@@ -60,7 +60,7 @@ static inline void say(int peer, const char *text, size_t len)
 	}
 }
 
-/* Lets a client send the body that waits for that; false: it gets its answer now. */
+/* Lets a client send a body that waits for permission. Returns false to answer without it. */
 static inline bool ask_for_body(int peer, bool *asked)
 {
 	if (*asked || !length_of_request() ||
@@ -85,7 +85,7 @@ static inline void take_request(int peer)
 		if (n <= 0)
 			return;
 		ofs_buf_append(&server.request, chunk, (size_t)n);
-		/* Whoever begins with TLS gets an answer at once. */
+		/* Do not wait for the rest of a TLS handshake. */
 		if (*server.request.data < 'A' || *server.request.data > 'Z' ||
 		    !ask_for_body(peer, &asked))
 			return;
@@ -105,12 +105,12 @@ static inline void *serve(void *arg)
 		if (!kept && (peer = accept(server.socket, NULL, NULL)) < 0)
 			return NULL;
 		take_request(peer);
-		if (kept && !server.request.len) { /* the other side has closed it */
+		if (kept && !server.request.len) { /* the client has closed the connection */
 			close(ofs_steal_fd(&peer));
 			i--;
 			continue;
 		}
-		/* Until the other side goes away. */
+		/* Wait until the client goes away. */
 		while (server.hangs && read(peer, blanks, 1) > 0)
 			continue;
 		if (!server.hangs)
@@ -170,7 +170,7 @@ static inline void server_init(void)
 
 	if (!ofs_endpoint_is_possible())
 		cr_skip_test("there is no libcurl");
-	/* Whoever runs the tests may have them. */
+	/* The environment of the test run may set them. */
 	for (size_t i = 0; i < sizeof(proxies) / sizeof(*proxies); i++)
 		unsetenv(proxies[i]);
 }

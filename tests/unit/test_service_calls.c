@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of services, on a store that is not mounted. */
+/* The calls of the services, on a store that is not mounted. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void finish(void)
 
 TestSuite(service_calls, .init = begin, .fini = finish);
 
-/* Takes the arguments. */
+/* Takes ownership of `args`. */
 static int try_call(const char *agent, const char *name, json_t *args, json_t **ret)
 {
 	const struct ofs_caller by = { agent, "mcp" };
@@ -75,7 +75,7 @@ static json_int_t number_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-/* Stores a text; the ref is written to `ret`. */
+/* Stores a text and writes its ref to `ret`. */
 static void offload(const char *agent, const char *content, const char *title, char ret[9])
 {
 	json_t *done = call_as(agent, "memory_offload",
@@ -88,7 +88,7 @@ static void offload(const char *agent, const char *content, const char *title, c
 	json_decref(done);
 }
 
-/* Allocated: so many lines, "line 1\n" and so on. */
+/* Returns `n` lines, "line 1\n" and so on. The caller frees them. */
 static char *make_lines(unsigned int n)
 {
 	struct ofs_buf text = OFS_BUF_INIT;
@@ -154,7 +154,7 @@ Test(service_calls, a_line_longer_than_a_part_goes_on_in_bytes)
 	char ref[9];
 	json_t *next;
 
-	/* Three bytes each, so that no part ends where a character does. */
+	/* Three bytes per character, so that parts do not end on a character's border by chance. */
 	for (int i = 0; i < 60000; i++)
 		ofs_buf_append_str(&text, "\xe2\x82\xac");
 	ofs_buf_append_str(&text, "\nthe last line");
@@ -252,6 +252,10 @@ Test(service_calls, search_list_promote_and_sums)
 		      json_pack("{s:s, s:s}", "query", "zebras", "path", "persistent"));
 	cr_expect_eq(json_array_size(json_object_get(result, "hits")), 0);
 	json_decref(result);
+	/* A query that is wrong only once it is cut: within its date. */
+	expect_refused("memory_search",
+		       json_pack("{s:o}", "query", json_sprintf("\"%0244d\"after:2026-01-31", 0)),
+		       EINVAL, "cannot search for");
 
 	result = call("memory_promote", json_pack("{s:s, s:s, s:[s, s]}", "memory_id", first,
 						  "tier", "archive", "tags", "animals", "money"));
@@ -301,7 +305,7 @@ Test(service_calls, an_agent_has_a_tree_of_its_own)
 	result = call_as("a", "memory_fetch", json_pack("{s:s}", "memory_id", theirs));
 	cr_expect(strncmp(text_of(result, "path"), "cache/notes/", 12) == 0);
 	json_decref(result);
-	/* Its parent reads it, and its path is one in the parent's tree. */
+	/* The parent tree can read an agent's file, and gets a path relative to itself. */
 	result = call("memory_fetch", json_pack("{s:s}", "memory_id", theirs));
 	cr_expect_str_eq(text_of(result, "text"), "of the agent alone\n");
 	cr_expect(strncmp(text_of(result, "path"), "agents/a/cache/notes/", 21) == 0, "%s",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages of the Model Context Protocol as HTTP brings them: headers, versions, status codes. */
+/* The Model Context Protocol over HTTP: headers, versions and status codes. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define REQUEST(method, params) \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":{" params "}}"
 
-/* What the message gets for an answer without a look into any tree: the code, 0 for a result. */
+/* Returns the error code of the answer, or 0 for a result. The message must not need a tree. */
 static int ask(const char *text, const struct ofs_mcp_headers *headers, int *ret_status)
 {
 	OFS_CLEANUP(ofs_mcp_message_finish) struct ofs_mcp_message m;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The pool of workers: every job ends once, and workers that are stuck are replaced. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +11,7 @@
 
 struct task {
 	struct ofs_pool_job job;
-	atomic_bool *gate; /* run() returns when it is open; NULL: at once */
+	atomic_bool *gate; /* run() returns once it is open; NULL: at once */
 };
 
 /* Long enough for a thread to start. */
@@ -77,7 +78,7 @@ Test(service_pool, a_late_job_is_told_of_and_replaced)
 	submit(p, &gate, SOON);
 	wait_for(&late, 2);
 	cr_expect_eq(ended, 0);
-	/* Both workers are stuck, and others do the work. */
+	/* Both workers are stuck, so replacements do the work. */
 	for (int i = 0; i < 10; i++)
 		submit(p, NULL, 3600 * OFS_NS_PER_S);
 	wait_for(&ran, 10);
@@ -106,7 +107,7 @@ Test(service_pool, workers_that_are_too_many_leave_the_work_to_others, .timeout 
 	atomic_store(&stuck, true);
 	wait_for(&ended, 4);
 	usleep(100 * 1000);
-	/* Now four wait. */
+	/* Now four workers wait for jobs. */
 	for (int i = 5; i <= 8; i++) {
 		submit(p, NULL, 3600 * OFS_NS_PER_S);
 		wait_for(&ended, i);
@@ -126,11 +127,11 @@ Test(service_pool, a_job_that_waits_too_long_does_not_run)
 	wait_for(&late, 3);
 	atomic_store(&gate, true);
 	wait_for(&ended, 3);
-	cr_expect_leq(ran, 2); /* one, and the one whose thread replaced its */
+	cr_expect_leq(ran, 2); /* the first, and the one that the replacement thread took */
 	ofs_pool_destroy(p);
 }
 
-/* Forgotten on purpose: a thread is still in it. */
+/* Static, because a thread still uses them after the test has returned. */
 Test(service_pool, stuck_jobs_do_not_hold_up_the_end)
 {
 	static atomic_bool gate = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How old things are: whatever the clocks do, nothing becomes older than it is. */
+/* The age clock: whatever the wall clock does, nothing ages faster than time passes. */
 #include <offloadfs/tree.h>
 
 #include "test_store_fixture.h"
@@ -7,7 +7,7 @@
 #define SECOND OFS_NS_PER_S
 #define HOUR (3600 * SECOND)
 #define YEAR (365 * 24 * HOUR)
-#define SLACK (100 * SECOND) /* for how long a test may be held up */
+#define SLACK (100 * SECOND) /* how long a test may be held up */
 
 static struct ofs_clock_control clocks;
 
@@ -25,14 +25,14 @@ static void teardown_faults(void)
 
 TestSuite(store_age, .init = setup_clocks, .fini = teardown_faults);
 
-/* Time goes by. */
+/* Lets time pass on both clocks. */
 static void pass(int64_t ns)
 {
 	clocks.wall_offset += ns;
 	clocks.boot_offset += ns;
 }
 
-/* The machine was started again. */
+/* Restarts the clock that counts from boot, as a restart of the machine does. */
 static void reboot(void)
 {
 	clocks.boot_offset = 0;
@@ -80,14 +80,14 @@ static void step(int64_t by)
 	clocks.wall_offset += by;
 	expect_near(ofs_store_age(s), age);
 	cr_assert_eq(ofs_store_keep_age(s), 0);
-	/* Killed: the index knows of the step. */
+	/* After a kill: the index has recorded the step. */
 	crash_store();
 	expect_near(ofs_store_age(s), age);
 	clocks.wall_offset -= by;
 	reopen_store();
 	expect_near(ofs_store_age(s), age);
 	clocks.wall_offset += by;
-	/* A clean end needs nobody to have kept it. */
+	/* A clean end records the step itself, without ofs_store_keep_age(). */
 	reopen_store();
 	expect_near(ofs_store_age(s), age);
 	reboot();
@@ -117,12 +117,12 @@ Test(store_age, the_time_while_it_is_closed_counts)
 	reboot();
 	open_store();
 	expect_near(ofs_store_age(s), age + 2 * HOUR);
-	/* Killed, with the last checkpoint an hour ago. */
+	/* After a kill, with the last checkpoint an hour ago. */
 	seal();
 	pass(HOUR);
 	crash_store();
 	expect_near(ofs_store_age(s), age + 3 * HOUR);
-	/* What the wall clock was ahead of itself is not counted a second time. */
+	/* A wall clock that is set back and later corrected does not count that hour twice. */
 	close_store();
 	clocks.wall_offset -= HOUR;
 	open_store();
@@ -134,7 +134,7 @@ Test(store_age, the_time_while_it_is_closed_counts)
 	cr_assert_geq(meta().wall_high, meta().age_wall);
 }
 
-/* Nobody could use what is in it, and the clock may be wrong, or that of another machine. */
+/* A closed store cannot be used, and the clock may be wrong or belong to another machine. */
 Test(store_age, no_more_than_an_hour_of_being_closed_counts)
 {
 	static const int64_t steps[] = { 30 * 24 * HOUR, YEAR, -YEAR, 2 * YEAR, -3 * YEAR, YEAR };
@@ -183,7 +183,7 @@ Test(store_age, it_is_kept_when_that_is_needed)
 	cr_assert_gt(meta().age, now.age);
 	cr_assert_lt(meta().age_wall, now.age_wall + SLACK);
 	cr_assert_geq(meta().wall_high, now.wall_high);
-	/* And at the end, though nothing else has changed. */
+	/* The end records it too, though nothing else has changed. */
 	now = meta();
 	pass(HOUR);
 	reopen_store();
@@ -231,7 +231,7 @@ Test(store_age, a_store_of_format_3_begins_anew)
 	cr_assert_eq(ofs_store_getattr(s, f, &attr), 0);
 	cr_assert_eq(attr.used, ofs_seconds(attr.ctime) * SECOND);
 	expect_noise(f, 0, 1000, 1);
-	/* From the first checkpoint on it is the store's own. */
+	/* From the first checkpoint on, the store's own clock counts. */
 	seal();
 	cr_assert_eq(ofs_store_keep_age(s), 0);
 	clocks.wall_offset -= YEAR;
@@ -241,7 +241,7 @@ Test(store_age, a_store_of_format_3_begins_anew)
 
 /* ---- the last use */
 
-/* An hour later `ino` was used just now, and so it is after a kill and a checkpoint. */
+/* `ino` was used just now, which a kill and a checkpoint preserve. Lets an hour pass. */
 static void expect_used_now(uint64_t ino, const char *why)
 {
 	int64_t now = used(ino), age = ofs_store_age(s);
@@ -270,7 +270,7 @@ Test(store_age, whatever_changes_an_inode_is_a_use)
 	struct ofs_attr ret;
 	uint64_t d, f, g;
 
-	clocks.wall_offset = -YEAR; /* unlike the age clock from the next start on */
+	clocks.wall_offset = -YEAR; /* the age clock differs from it from the next start on */
 	open_store();
 	clocks.wall_offset = 0;
 	cr_assert_eq(ofs_store_keep_age(s), 0);
@@ -332,7 +332,7 @@ Test(store_age, a_use_is_remembered_and_changes_nothing_else)
 	cr_assert_eq(after.ctime, before.ctime);
 	cr_assert_eq(after.version, before.version);
 	cr_assert_eq(ofs_journal_end(s->journal), end, "no record is made");
-	/* Within a minute it costs nothing more. */
+	/* A second use within the same minute costs nothing. */
 	seal();
 	cr_assert_eq(s->dirty.n, 0);
 	ofs_store_use(s, f);
@@ -390,7 +390,7 @@ Test(store_age, on_a_full_disk_a_use_is_kept_in_memory)
 	cr_assert_eq(s->dirty.n, 1, "it is put into the index as soon as there is room");
 }
 
-/* ---- replay with a clock that was stepped, and nobody has kept that */
+/* ---- replay after an unrecorded step of the clock */
 
 static void step_before_records(int64_t by, int64_t then)
 {

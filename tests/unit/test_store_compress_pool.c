@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames that several threads compress: their order, their errors, and their ends. */
+/* Compression by several threads: the order of frames, errors, and the end of the threads. */
 #include "test_store_fixture.h"
 
 #include "pack/frame.h"
@@ -23,14 +23,14 @@ static size_t count_threads(void)
 	return n;
 }
 
-/* One that was joined may be listed for a moment. */
+/* Waits, because a thread that was joined may still be listed for a moment. */
 static void wait_for_threads(size_t n)
 {
 	while (count_threads() != n)
 		usleep(1000);
 }
 
-/* Frame number `i`: half noise, half zeros, in two chunks; some take much longer than others. */
+/* Frame `i`: half noise, half zeros, in two chunks. Some take much longer than others. */
 struct sample {
 	uint8_t *data;
 	struct ofs_frame_chunk chunks[2];
@@ -198,7 +198,7 @@ static int fault_once(const char *name)
 	return strcmp(name, faulty) == 0 && atomic_fetch_sub(&until_fault, 1) == 0 ? -EIO : 0;
 }
 
-/* Early, while frames are being given, and late, when the last ones are waited for. */
+/* Fails early, while frames are still being added, and late, while waiting for the last ones. */
 Test(store_compress_pool, a_frame_that_cannot_be_appended_costs_nothing)
 {
 	static const int when[] = { 1, BLOCKS / 2, BLOCKS - 1 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The content map against a plain array of bytes. */
+/* The content map, compared with a plain array of bytes. */
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
 #include "base/util.h"
 #include "store/content_map.h"
 
-/* Whether a draft covers a part of block `i`. */
+/* Returns true if a draft covers a part of block `i`. */
 static bool is_draft(const struct ofs_content_map *c, uint64_t i)
 {
 	return ofs_content_map_fingerprint(c, i * OFS_BLOCK_SIZE, (i + 1) * OFS_BLOCK_SIZE) != 0;
@@ -32,7 +32,7 @@ static uint64_t rnd(uint64_t below)
 	return state % below;
 }
 
-/* What drafts and chunks point to: position n + 2 or id n + 1 is blob n. */
+/* What drafts and chunks point to: blob n has journal position n + 2 and chunk id n + 1. */
 struct blob {
 	uint8_t *data;
 	uint32_t len;
@@ -56,7 +56,7 @@ static size_t blob_add(const uint8_t *data, uint32_t len)
 
 struct world {
 	struct ofs_content_map map;
-	uint8_t *bytes; /* SPACE of them; zeros behind `size` */
+	uint8_t *bytes; /* SPACE bytes, zero from `size` on */
 	uint64_t size;
 	uint64_t epoch;
 };
@@ -195,7 +195,7 @@ static bool is_zeros(const uint8_t *p, uint64_t len)
 	return !p[0] && memcmp(p, p + 1, len - 1) == 0;
 }
 
-/* As the sealer does: every block that a draft touches becomes a chunk, then the drafts go. */
+/* Like the sealer, makes a chunk of every block that a draft touches, then drops the drafts. */
 static void seal(struct world *w)
 {
 	static const struct ofs_index_chunk hole;
@@ -213,7 +213,7 @@ static void seal(struct world *w)
 	cr_assert_eq(ofs_content_map_oldest(&w->map), UINT64_MAX);
 }
 
-/* Near a block's border more often than not. */
+/* Returns an offset, usually near the border of a block. */
 static uint64_t place(void)
 {
 	uint64_t at = rnd(3) ? rnd(BLOCKS) * OFS_BLOCK_SIZE + rnd(40) : rnd(SPACE);
@@ -384,7 +384,7 @@ Test(store_content, the_cut_is_the_lowest_since_the_last_checkpoint)
 	world_finish(&w);
 }
 
-/* However far out a block lies, the list holds no more than what was set. */
+/* The list has one entry for each block that was set, however far apart they lie. */
 Test(store_content, blocks_that_are_not_listed_are_holes)
 {
 	struct ofs_index_chunk chunk = { .len = 5 };

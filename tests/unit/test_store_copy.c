@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copying by reference, alone and between everything else that may happen to content. */
+/* Copying by reference, alone and mixed with every other operation on content. */
 #include <offloadfs/tree.h>
 
 #include "test_store_fixture.h"
@@ -48,7 +48,7 @@ static uint64_t ino_of(const char *name)
 	return attr.ino;
 }
 
-/* ---- what is shared */
+/* ---- sharing */
 
 Test(store_copy, a_sealed_file_is_copied_for_nothing)
 {
@@ -90,7 +90,7 @@ Test(store_copy, a_draft_is_copied_for_nothing)
 	journal = ofs_journal_size(s->journal, 0, NULL);
 	copy(a, 0, b, 0, size);
 	cr_assert_lt(ofs_journal_size(s->journal, 0, NULL), journal + 1000);
-	/* The one goes: the other still needs what lies in the journal. */
+	/* One file goes. The other still needs the content in the journal. */
 	remove_file(OFS_ROOT_INO, "a", a);
 	pthread_mutex_lock(&s->cycle);
 	cr_assert_eq(ofs_store_checkpoint(s, NULL), 0);
@@ -104,7 +104,7 @@ Test(store_copy, a_draft_is_copied_for_nothing)
 	cr_assert(has_sha(b));
 }
 
-/* The chunk loses the file that it came with before the index knows of the copy. */
+/* The source gives up the chunk before the index knows of the copy. */
 Test(store_copy, the_source_may_change_before_the_checkpoint)
 {
 	uint64_t a, b;
@@ -134,7 +134,7 @@ Test(store_copy, the_source_may_change_before_the_checkpoint)
 	}
 }
 
-/* A hole over a part of a block looks the same whatever lies below. */
+/* A hole over a part of a block looks the same whatever lies below it. */
 Test(store_copy, the_sealer_sees_that_a_block_is_another_one_below_the_same_hole)
 {
 	struct ofs_seal_when when = { .now = INT64_MAX };
@@ -208,7 +208,7 @@ Test(store_copy, what_cannot_be)
 
 static struct {
 	uint64_t ino;
-	bool nameless; /* somebody holds it still */
+	bool nameless; /* unlinked, but still held */
 	size_t size;
 	uint8_t data[SIZE_MAX_];
 } model[FILES];
@@ -224,7 +224,7 @@ static uint64_t rnd(uint64_t below)
 	return state % below;
 }
 
-/* A place in a file: often at the edge of a block, or of the file. */
+/* Returns an offset, often at the edge of a block or of the file. */
 static size_t place(size_t f)
 {
 	switch (rnd(6)) {
@@ -280,7 +280,7 @@ static void expect_file(size_t f)
 	cr_assert_fail("seed %lu step %d file %zu byte %zu", seed, step, f, i);
 }
 
-/* What is no hole may be zeros all the same, but a hole is nothing else. */
+/* Holes must be zeros in the model. Data may be zeros, too. */
 static void expect_holes(size_t f)
 {
 	size_t off = 0;
@@ -381,7 +381,7 @@ static void renew(size_t f)
 	model[f].size = 0;
 }
 
-/* The name goes; what is left can be used until it is forgotten. */
+/* Removes the name. What is left can be used until it is forgotten. */
 static void do_remove(size_t f)
 {
 	if (model[f].nameless) {
@@ -426,7 +426,7 @@ static int fail_commit(const char *name)
 	return strcmp(name, "index.commit") == 0 ? -EIO : 0;
 }
 
-/* Things change between what the sealer reads and what it commits; the commit itself may fail. */
+/* Changes content between collecting and committing. The commit itself may fail. */
 static void do_race(void)
 {
 	struct ofs_seal_when when = { .now = INT64_MAX };
@@ -450,7 +450,7 @@ static void do_race(void)
 	pthread_mutex_unlock(&s->cycle);
 }
 
-/* Who was without a name is gone. */
+/* Files without a name do not survive a start. */
 static void after_start(void)
 {
 	for (size_t f = 0; f < FILES; f++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A directory's entries against a plain list. */
+/* The entries of a directory, compared with a plain list. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "store/dir.h"
 
@@ -26,7 +27,7 @@ static uint64_t rnd(uint64_t below)
 	return state % below;
 }
 
-/* By name number; cookie 0: not there. */
+/* Indexed by the number of the name. Cookie 0: there is no such entry. */
 struct model {
 	struct {
 		uint64_t cookie;
@@ -48,7 +49,7 @@ static void add(struct ofs_dir *d, struct model *m, size_t i, uint64_t epoch)
 {
 	m->next_cookie += 1 + rnd(50);
 	m->entries[i].cookie = m->next_cookie;
-	m->entries[i].ino = rnd(NAMES) + 1; /* some have several names */
+	m->entries[i].ino = rnd(NAMES) + 1; /* some inodes get several names */
 	m->count++;
 	ofs_dir_add(d, name_of(i), m->entries[i].ino, DT_REG, m->next_cookie, epoch);
 }
@@ -63,7 +64,7 @@ static void drop(struct ofs_dir *d, struct model *m, size_t i, uint64_t epoch)
 	m->count--;
 }
 
-/* The lowest cookie of the model above `cookie`; 0: none. */
+/* Returns the lowest cookie of the model above `cookie`, or 0. */
 static uint64_t next_above(const struct model *m, uint64_t cookie)
 {
 	uint64_t best = 0;
@@ -101,7 +102,7 @@ static void expect_seek(const struct ofs_dir *d, const struct model *m)
 	cr_assert_eq(i < d->norder ? d->order[i].cookie : 0, want, "seed %lu step %d", seed, step);
 }
 
-/* An entry changes its inode, as by an exchange. */
+/* Gives an entry another inode, as RENAME_EXCHANGE does. */
 static void change(struct ofs_dir *d, struct model *m, size_t i, uint64_t epoch)
 {
 	m->entries[i].ino = rnd(NAMES) + 1;
@@ -237,6 +238,29 @@ Test(store_dir, removals_do_not_fill_memory)
 	cr_assert_eq(d->count, 0);
 	cr_assert_lt(d->norder, 20);
 	cr_assert_lt(d->by_name.mask, 16);
+	ofs_dir_destroy(d);
+}
+
+/* As when one of two hard-linked copies of a large directory is removed. */
+Test(store_dir, removals_do_not_scan_the_rest)
+{
+	enum {
+		COUNT = 200000
+	};
+	struct ofs_dir *d = ofs_dir_create();
+	int64_t began = ofs_clock_monotonic();
+	char name[16];
+
+	for (uint64_t i = 1; i <= COUNT; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		ofs_dir_add(d, name, i, DT_REG, i * 64, 1);
+	}
+	for (uint64_t i = 1; i <= COUNT; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		ofs_dir_remove(d, ofs_dir_find(d, name), 1);
+		cr_assert_null(ofs_dir_find_ino(d, i));
+	}
+	cr_assert_lt(ofs_clock_monotonic() - began, 15 * OFS_NS_PER_S);
 	ofs_dir_destroy(d);
 }
 

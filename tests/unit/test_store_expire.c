@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Removal of what nobody uses any more, and what is remembered of it. */
+/* Removal of unused files and directories, and the tombstones that it leaves. */
 #include <offloadfs/tree.h>
 
 #include "test_store_fixture.h"
@@ -31,7 +31,7 @@ static int64_t used(uint64_t ino)
 	return attr.used;
 }
 
-/* A file that nobody holds. */
+/* Makes a file that nobody holds. */
 static uint64_t make_unheld(uint64_t parent, const char *name)
 {
 	uint64_t ino = make_noise(parent, name, 1000, 1);
@@ -60,7 +60,7 @@ static void expect_expired(uint64_t ino, const char *what)
 	cr_assert_eq(r, 0, "%d", r);
 }
 
-/* NULL: there is none. Returns when it was removed. */
+/* `want` NULL: there must be no tombstone. Returns the time of removal. */
 static int64_t expect_tombstone(uint64_t ino, const char *want)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
@@ -177,7 +177,7 @@ Test(store_expire, what_was_used_meanwhile_stays)
 	expect_expired(f, "x");
 }
 
-/* Also where the noted use lies ahead of what happened since. */
+/* Holds even if the last use is stamped later than the changes. */
 Test(store_expire, what_was_moved_or_changed_meanwhile_stays)
 {
 	uint64_t d = make_dir(OFS_ROOT_INO, "d"), sub = make_dir(d, "sub");
@@ -252,7 +252,7 @@ Test(store_expire, a_number_is_never_used_again)
 	reopen_store();
 	cr_assert_gt(make_unheld(OFS_ROOT_INO, "i"), f + 2);
 	expect_tombstone(f + 1, "y");
-	/* Not even where the index has forgotten how far it was: a tombstone tells. */
+	/* Tombstones keep numbers from being reused even if the index has lost its next number. */
 	expect_expired(f + 3, "z");
 	close_store();
 	run_sql("UPDATE meta SET next_ino = 2");
@@ -276,7 +276,7 @@ static int note_name(void *arg, uint64_t parent, const char *name)
 	struct told *t = arg;
 	struct ofs_attr attr;
 
-	/* No lock is held. */
+	/* Calls back into the store, which shows that no lock is held. */
 	cr_assert_eq(ofs_store_getattr(s, parent, &attr), 0);
 	snprintf(t->text + strlen(t->text), sizeof(t->text) - strlen(t->text), "%lu/%s ", parent,
 		 name);
@@ -306,7 +306,7 @@ Test(store_expire, all_names_are_told_wherever_they_are)
 	expect_names(f, "2/one 3/three 3/two ");
 	seal();
 	expect_names(f, "2/one 3/three 3/two ");
-	/* Some in the index, some gone from it, some not there yet. */
+	/* Some names are in the index, some removed from it, some not in it yet. */
 	cr_assert_eq(ofs_store_rename(s, b, "two", a, "four", 0, NULL), 0);
 	link_to(f, OFS_ROOT_INO, "five");
 	expect_names(f, "1/five 2/four 2/one 3/three ");
@@ -314,7 +314,7 @@ Test(store_expire, all_names_are_told_wherever_they_are)
 	expect_names(f, "1/five 2/four 2/one 3/three ");
 	cr_assert_eq(ofs_store_names(s, f, note_name, &t), 99);
 	cr_assert_eq(t.n, 2);
-	/* One is left, and not where the last was made. */
+	/* Removes all names but one, which is not where the newest was made. */
 	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "five", NULL), 0);
 	cr_assert_eq(ofs_store_unlink(s, a, "four", NULL), 0);
 	cr_assert_eq(ofs_store_unlink(s, b, "three", NULL), 0);
@@ -370,7 +370,7 @@ static int last_write_fails(const char *name)
 	return strcmp(name, "io.pwritev") == 0 && writes_left-- <= 0 ? -EIO : 0;
 }
 
-/* Killed between the records: fewer names, and nothing else. */
+/* As after a kill between the records: only names are missing. */
 Test(store_expire, a_file_that_lost_some_of_its_names_is_whole)
 {
 	uint64_t f = make_unheld(OFS_ROOT_INO, "f");
@@ -465,6 +465,54 @@ Test(store_expire, old_tombstones_are_dropped)
 	cr_assert_eq(ofs_store_drop_tombstones(s, INT64_MAX), 0);
 }
 
+/* A file with the number of one that expired, and which expires as well. */
+static void expire_again(uint64_t ino, const char *name, const char *what)
+{
+	struct ofs_create again = { .mode = S_IFREG | 0600, .ino = ino, .again = true };
+	struct ofs_attr attr;
+
+	cr_assert_eq(ofs_store_create(s, OFS_ROOT_INO, name, &again, &attr), 0);
+	ofs_store_forget(s, ino, 1);
+	expect_expired(ino, what);
+}
+
+Test(store_expire, a_number_that_expires_again_counts_once)
+{
+	uint64_t f[3];
+	int64_t removed = 0;
+	char name[2] = "a";
+
+	for (int i = 0; i < 3; i++, name[0]++) {
+		f[i] = make_unheld(OFS_ROOT_INO, name);
+		expect_expired(f[i], name);
+		removed = expect_tombstone(f[i], name);
+	}
+	seal();
+	clocks.wall_offset += 1000 * SECOND;
+	expire_again(f[0], "a", "again");
+	expire_again(f[1], "b", "again");
+	cr_assert_eq(tombstones(), 3);
+	/* The older one goes, and the newer one stays. */
+	cr_assert_eq(ofs_store_drop_tombstones(s, removed + SECOND), 0);
+	for (int round = 0; round < 2; round++) {
+		cr_assert_eq(tombstones(), 2);
+		expect_tombstone(f[0], "again");
+		expect_tombstone(f[1], "again");
+		expect_tombstone(f[2], NULL);
+		expect_sound();
+		seal();
+	}
+	/* Both go. */
+	expire_again(f[0], "a", "and again");
+	cr_assert_eq(ofs_store_drop_tombstones(s, INT64_MAX), 0);
+	for (int round = 0; round < 2; round++) {
+		cr_assert_eq(tombstones(), 0);
+		expect_tombstone(f[0], NULL);
+		expect_sound();
+		seal();
+	}
+}
+
 static int no_room(const char *name)
 {
 	return strcmp(name, "io.allocate") == 0 ? -ENOSPC : 0;
@@ -489,7 +537,7 @@ Test(store_expire, a_full_disk_leaves_out_what_is_long)
 	expect_tombstone(f, what);
 }
 
-/* ---- many */
+/* ---- many files */
 
 static int note_entry(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
 {

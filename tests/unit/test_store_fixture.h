@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store in a directory of its own, content for it, and what lies in its packs. */
+/* A store in a scratch directory, content for it, and a look at its packs and index. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -37,7 +37,7 @@ static struct ofs_store_options usual = { .create = true,
 					  .seal_delay_ms = 1000,
 					  .cache_bytes = 4 << 20 };
 
-/* The library's failpoints, for faults that begin in the middle of a test. */
+/* Replaces the library's failpoints, for faults that begin in the middle of a test. */
 static int (*_Atomic fault_for)(const char *name);
 int ofs_failpoint_armed = 1;
 
@@ -91,7 +91,7 @@ static inline void reopen_store(void)
 	open_store();
 }
 
-/* Opens what would be there if this process died now. Nothing may go on in the background. */
+/* Reopens the store as if the process had died now. No background work may be running. */
 static inline void crash_store(void)
 {
 	char command[400];
@@ -134,7 +134,7 @@ static inline uint64_t make_in(uint64_t parent, const char *name)
 	return make_node(parent, name, S_IFREG | 0600);
 }
 
-/* Bytes that do not compress, the same for the same seed. */
+/* Fills in incompressible bytes, determined by `seed`. */
 static inline void fill_noise(uint8_t *p, size_t len, uint64_t seed)
 {
 	uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -157,7 +157,6 @@ static inline void put_noise(uint64_t ino, uint64_t off, size_t len, uint64_t se
 	cr_assert_eq(n, (ssize_t)len, "%zd", n);
 }
 
-/* A new file of `len` bytes. */
 static inline uint64_t make_noise(uint64_t parent, const char *name, size_t len, uint64_t seed)
 {
 	uint64_t ino = make_in(parent, name);
@@ -166,7 +165,7 @@ static inline uint64_t make_noise(uint64_t parent, const char *name, size_t len,
 	return ino;
 }
 
-/* Whether these bytes are what put_noise() wrote. */
+/* Tells whether these bytes are what put_noise() wrote. */
 static inline bool is_noise(uint64_t ino, uint64_t off, size_t len, uint64_t seed)
 {
 	OFS_FREE uint8_t *want = ofs_alloc(len);
@@ -182,7 +181,7 @@ static inline void expect_noise(uint64_t ino, uint64_t off, size_t len, uint64_t
 		  off);
 }
 
-/* The name goes, and the reference that making it gave. */
+/* Removes the name and drops the reference that creating the file gave. */
 static inline void remove_file(uint64_t parent, const char *name, uint64_t ino)
 {
 	cr_assert_eq(ofs_store_unlink(s, parent, name, NULL), 0, "%s", name);
@@ -211,7 +210,7 @@ struct frames {
 	size_t n;
 };
 
-/* Those that hold anything, by id. */
+/* Lists the frames that hold live content, by id. */
 static inline void list_frames(struct frames *ret)
 {
 	struct ofs_index_frame f = { .id = 0 };
@@ -247,14 +246,14 @@ static inline int note_block(void *arg, uint64_t block, const struct ofs_index_c
 	return 0;
 }
 
-/* As the index has them; a hole is the chunk 0. */
+/* Lists the chunks of each block as the index has them. A hole has id 0. */
 static inline void list_chunks(uint64_t ino, struct chunk_list *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	cr_assert_eq(ofs_index_list_blocks(s->index, ino, note_block, ret), 0);
 }
 
-/* The one of a file of one block. */
+/* Returns the only chunk of a file of one block. */
 static inline struct ofs_index_chunk chunk_of(uint64_t ino)
 {
 	struct chunk_list l;
@@ -269,7 +268,7 @@ static inline bool share_frame(const struct ofs_index_chunk *a, const struct ofs
 	return a->pack == b->pack && a->frame_off == b->frame_off;
 }
 
-/* Flips a bit in the middle of the frame that holds a chunk; again, and it is right again. */
+/* Flips a bit in the middle of the frame that holds a chunk. A second call repairs it. */
 static inline void flip_frame(const struct ofs_index_chunk *c)
 {
 	off_t at = (off_t)(c->frame_off + c->frame_stored / 2);
@@ -285,7 +284,7 @@ static inline void flip_frame(const struct ofs_index_chunk *c)
 	cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
 }
 
-/* Bytes on disk of all files in a folder of the store. */
+/* Returns the disk usage in bytes of all files in a folder of the store. */
 static inline uint64_t disk_usage(const char *folder)
 {
 	DIR *d = opendir(below(folder));
@@ -301,7 +300,7 @@ static inline uint64_t disk_usage(const char *folder)
 	return sum;
 }
 
-/* ---- damage to a store that is closed */
+/* ---- damage to a closed store */
 
 static inline void run_sql(const char *sql)
 {
@@ -316,7 +315,10 @@ static inline void run_sql(const char *sql)
 	cr_assert_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Flips the last byte of the journal: of a write's data, if that is a multiple of 8 long. */
+/*
+ * Flips the last byte of the journal, which belongs to the last write if that has a length of a
+ * multiple of 8.
+ */
 static inline void damage_newest_draft(void)
 {
 	struct dirent **names;

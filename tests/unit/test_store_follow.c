@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A follower of a store has what its writer has: by the log as it comes, and from a newer index with
- * the log behind it.
- */
+/* A follower has what its writer has: from new log, and from a newer index with its log. */
 #include <sys/xattr.h>
 
 #include <offloadfs/tree.h>
@@ -11,9 +8,9 @@
 #include "test_store_fixture.h"
 #include "test_replication_fixture.h"
 
-/* What the follower told. */
+/* What the follower reported. */
 struct told {
-	int type; /* of the record; 0: none */
+	int type; /* the record's type; 0: everything may have changed */
 	uint64_t ino, left, dir;
 	char name[64];
 };
@@ -88,7 +85,7 @@ static void start(void)
 {
 	reached = bring_index(false, 1);
 	open_follower();
-	/* An object that came with it. */
+	/* An object that came too late for the pages of the index. */
 	if (nlate)
 		cr_assert_eq(
 			ofs_store_put_object(follower,
@@ -108,7 +105,7 @@ static bool reload(void)
 	return newer;
 }
 
-/* ---- comparing */
+/* ---- comparing writer and follower */
 
 struct names {
 	char name[256][32];
@@ -324,7 +321,7 @@ Test(store_follow, nothing_is_written)
 	cr_assert_lt(faccessat(other_fd, "index.db-wal", F_OK, 0), 0);
 }
 
-/* Frames of which the index knows nothing any more go, too. */
+/* Frames that the index no longer knows are evicted, too. */
 Test(store_follow, the_cache_is_emptied)
 {
 	uint64_t a = make_noise(OFS_ROOT_INO, "a", 3 * MIB, 1), left;
@@ -365,7 +362,7 @@ Test(store_follow, what_is_told)
 	cr_assert_eq(told[2].left, 0);
 }
 
-/* The writer may still write to it, and others copy it. */
+/* A file without a name remains, since the writer may still write to it or copy from it. */
 Test(store_follow, unlinked_and_held)
 {
 	uint64_t held = make_noise(OFS_ROOT_INO, "held", 300000, 1), copy;
@@ -388,7 +385,7 @@ Test(store_follow, unlinked_and_held)
 	expect_at_follower(mine, 300000, 4);
 	cr_assert_eq(at_follower(OFS_ROOT_INO, "held"), -ENOENT);
 	cr_assert_eq(ofs_store_hold(follower, draft, &attr), -ENOENT);
-	/* To one that only the writer holds. */
+	/* The writer alone holds `draft`, changes it and copies from it. */
 	put_noise(draft, 0, 2000, 5);
 	copy = make_in(OFS_ROOT_INO, "copy");
 	cr_assert_eq(ofs_store_copy(s, draft, 0, copy, 0, 2000), 2000);
@@ -472,7 +469,7 @@ Test(store_follow, regions_are_counted)
 	}
 }
 
-/* Log that could not be had is left out: the index is what counts. */
+/* Log that could not be fetched is skipped, and the index takes its place. */
 Test(store_follow, a_newer_state)
 {
 	uint64_t d = make_dir(OFS_ROOT_INO, "d"), gone = make_noise(d, "gone", 300000, 1), stays;
@@ -493,7 +490,7 @@ Test(store_follow, a_newer_state)
 	seal();
 	make_noise(d, "newer", 700, 5);
 	ntold = 0;
-	/* The index is newer than what was applied, and its log comes later. */
+	/* The index is newer than the applied log, and the log after it arrives later. */
 	far = bring_index(true, 2);
 	cr_assert_gt(far, reached);
 	reached = far;
@@ -549,12 +546,12 @@ Test(store_follow, damaged_log)
 	cr_assert_eq(ofs_store_log_end(follower), bad);
 	expect_at_follower(a, 1000, 1);
 	cr_assert_eq(at_follower(OFS_ROOT_INO, "b"), -ENOENT);
-	/* The same where it is opened. */
+	/* A follower that is opened on this log ends it at the same place. */
 	close_follower();
 	open_follower();
 	cr_assert_eq(ofs_store_log_end(follower), bad);
 	import(bad, ofs_store_log_end(s));
-	/* Damaged data. */
+	/* Damaged data of a record. */
 	overwrite(reached - 8, 0x11);
 	overwrite(reached - 7, 0x12);
 	cr_assert_eq(ofs_store_follow(follower, reached, &err), -EUCLEAN);
@@ -563,13 +560,13 @@ Test(store_follow, damaged_log)
 	import(ofs_store_log_end(follower), ofs_store_log_end(s));
 	cr_assert_eq(ofs_store_follow(follower, reached, &err), 0);
 	expect_same();
-	/* A log that is not there. */
+	/* Log that was never imported. */
 	cr_assert_eq(ofs_store_follow(follower, reached + 800, &err), -EUCLEAN);
 	cr_assert_eq(ofs_store_log_end(follower), reached);
 	expect_same();
 }
 
-/* A record that says something of what is not there. */
+/* A record refers to an inode that does not exist. */
 Test(store_follow, a_record_that_cannot_be_applied)
 {
 	struct ofs_error err = { "" };
@@ -584,7 +581,7 @@ Test(store_follow, a_record_that_cannot_be_applied)
 	put_noise(a, 0, 1000, 3);
 	import(from, ofs_store_log_end(s));
 	cr_assert_eq(ofs_store_follow(follower, from, &err), 0);
-	/* As if it had been forgotten. */
+	/* As if the inode had been forgotten. */
 	pthread_mutex_lock(&follower->lock);
 	ofs_store_drop_inode(follower, ofs_map_get(&follower->inodes, a));
 	pthread_mutex_unlock(&follower->lock);
@@ -614,7 +611,7 @@ Test(store_follow, a_reload_that_fails)
 	cr_assert_eq(ofs_store_reload(follower, &newer, &err), -EUCLEAN);
 	expect_same();
 	cr_assert_eq(renameat(other_fd, "aside", journal_fd, name), 0);
-	/* Without an index, and with one that is damaged. */
+	/* Without an index, and with a damaged one. */
 	cr_assert_eq(renameat(other_fd, "index.db", other_fd, "aside"), 0);
 	cr_assert_eq(ofs_store_reload(follower, &newer, &err), -ENOENT);
 	cr_assert_eq(close(openat(other_fd, "index.db", O_WRONLY | O_CREAT, 0600)), 0);
@@ -629,7 +626,7 @@ Test(store_follow, a_reload_that_fails)
 	expect_same();
 }
 
-/* Old segments go, drafts that lie in them do not. */
+/* Old segments are removed, except those that hold drafts. */
 Test(store_follow, segments)
 {
 	uint64_t a = make_in(OFS_ROOT_INO, "a");
@@ -676,7 +673,7 @@ Test(store_follow, segments)
 
 struct readers {
 	uint64_t ino[4];
-	uint64_t dir; /* a region, with a second name of the first */
+	uint64_t dir; /* a region that holds a second name of the first file */
 	atomic_bool stop;
 };
 
@@ -711,7 +708,7 @@ static void *read_endlessly(void *arg)
 	return NULL;
 }
 
-/* Whoever reads meanwhile sees one state, whatever it is made of. */
+/* Concurrent readers always see one consistent state. */
 Test(store_follow, readers_see_no_gap)
 {
 	struct readers r = { .stop = false };
@@ -730,7 +727,7 @@ Test(store_follow, readers_see_no_gap)
 		cr_assert_eq(pthread_create(&thread[i], NULL, read_endlessly, &r), 0);
 	for (unsigned int i = 0; i < 24; i++) {
 		put_noise(other_file, 0, 20000, i);
-		/* The same bytes again: they lie elsewhere. */
+		/* Writes the same bytes again, which puts them elsewhere. */
 		put_noise(r.ino[i % 4], 0, 400000, i % 4);
 		cr_assert_eq(follow(), 0);
 		if (i % 4 == 3) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A full disk: removing works, writers are told and succeed later, and nothing is lost. */
+/* A full disk: removing works, writers get an error and succeed later, and nothing is lost. */
 #include "test_store_fixture.h"
 
 static void setup_quick(void)
@@ -16,9 +16,9 @@ static void teardown_room(void)
 
 TestSuite(store_full, .init = setup_quick, .fini = teardown_room);
 
-/* ---- a disk that is full but for what is given back */
+/* ---- a disk with no room but what is given back */
 
-/* Writes that still find room. What is given up by truncating or punching is room for some more. */
+/* How many more writes find room. Truncating gives back room for ROOM_BACK of them. */
 static atomic_long room;
 static atomic_ulong refused;
 
@@ -41,14 +41,14 @@ static int on_full_disk(const char *name)
 		room = ROOM_BACK;
 	if (!takes_room(name))
 		return 0;
-	/* What is set aside must not be had for less than it gives back. */
+	/* Allocating the reserve must fail, as it would cost less than giving it up gives back. */
 	if (strcmp(name, "io.allocate") != 0 && atomic_fetch_sub(&room, 1) > 0)
 		return 0;
 	refused++;
 	return -ENOSPC;
 }
 
-/* Between two cycles: one that goes on gives room back when it empties the index's log. */
+/* Holds `cycle`, since a running cycle would give room back by emptying the index's WAL. */
 static void fill_disk(void)
 {
 	pthread_mutex_lock(&s->cycle);
@@ -63,7 +63,7 @@ static void empty_disk(void)
 	fault_for = NULL;
 }
 
-/* Looks again and again until `test` says yes, for as long as the test may take. */
+/* Polls until `test` returns true, limited only by the timeout of the test. */
 static void wait_until(bool (*test)(uint64_t arg), uint64_t arg)
 {
 	while (!test(arg))
@@ -142,7 +142,7 @@ Test(store_full, writers_are_told_and_removing_works)
 	}
 }
 
-/* One record finds no room. */
+/* Refuses one record. */
 static int on_one_append(const char *name)
 {
 	if (strcmp(name, "io.pwritev") != 0 || refused)
@@ -167,7 +167,7 @@ Test(store_full, after_a_moment_without_room_nothing_is_refused)
 	cr_expect_not(s->reserve.tight);
 }
 
-/* As while the sealer works off a cycle that found the disk full. */
+/* Fills and gives up the reserve, as when a cycle of the sealer has found the disk full. */
 Test(store_full, whatever_takes_room_waits_for_the_sealer_to_make_some)
 {
 	uint64_t ino;
@@ -229,12 +229,43 @@ Test(store_full, a_store_that_is_closed_while_the_disk_is_full_loses_nothing)
 	cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, "removed", &attr), -ENOENT);
 }
 
-/* ---- giving back what lies between drafts */
+static unsigned int commits_left;
+
+static int one_commit_fails(const char *name)
+{
+	return strcmp(name, "index.commit") == 0 && commits_left && !--commits_left ? -EIO : 0;
+}
+
+/* Each commit in turn fails while the reserve is used. */
+Test(store_full, another_error_is_not_taken_for_a_full_disk)
+{
+	unsigned int n = 0, failed = 0;
+	uint64_t f;
+	int r;
+
+	open_store();
+	f = make_in(OFS_ROOT_INO, "f");
+	do {
+		put_noise(f, 0, 5000, ++n);
+		ofs_reserve_fill(s);
+		ofs_reserve_release(s);
+		commits_left = n;
+		fault_for = one_commit_fails;
+		r = ofs_store_seal(s);
+		fault_for = NULL;
+		cr_assert(r == 0 || r == -EIO, "commit %u: %d", n, r);
+		failed += r < 0;
+	} while (!commits_left);
+	cr_assert_gt(failed, 1);
+	expect_noise(f, 0, 5000, n);
+}
+
+/* ---- giving back the space between drafts */
 
 #define DRAFTS 200
 #define DRAFT_LEN 20000
 
-/* As long as it lasts neither packs nor reserve find room, and small writes do. */
+/* Refuses room for packs and the reserve. Writes to the journal still succeed. */
 static int on_tight_disk(const char *name)
 {
 	if (strcmp(name, "io.pwrite") != 0 && strcmp(name, "io.allocate") != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Holes: made, found, kept by restarts and sealing, and at no cost of their own. */
+/* Holes: made, found, kept over sealing and restarts, and stored at no cost. */
 #include <offloadfs/tree.h>
 
 #include "test_store_fixture.h"
@@ -45,7 +45,7 @@ static void expect_seek(uint64_t ino, uint64_t off, int whence, int64_t want)
 	cr_assert_eq(got, want, "from %lu: %ld instead of %ld", off, got, want);
 }
 
-/* A file of four blocks and a bit, of which [from, to) is punched in whatever state. */
+/* Punches [from, to) in a file of four blocks and a bit, sealed or not. */
 static void punch(uint64_t ino, uint64_t from, uint64_t to)
 {
 	uint64_t size = attr_of(ino).size;
@@ -72,7 +72,7 @@ static const struct {
 	{ 0, TIB },
 };
 
-/* Sealed or not, before and after: the same bytes. */
+/* Each range is punched in a draft and in a sealed file, with and without a restart after it. */
 Test(store_holes, what_is_punched_is_zeros_and_the_rest_stays)
 {
 	size_t size = 4 * BLOCK + 1000;
@@ -95,7 +95,7 @@ Test(store_holes, what_is_punched_is_zeros_and_the_rest_stays)
 		memset(want + from, 0, to - from);
 		cr_assert_eq(ofs_store_read(s, ino, got, size, 0), (ssize_t)size);
 		cr_assert_eq(memcmp(got, want, size), 0, "range %zu", i);
-		/* What was there does not come back when the file is cut and grows again. */
+		/* Old content does not come back when the file is cut and grows again. */
 		truncate_to(ino, from);
 		truncate_to(ino, size);
 		seal();
@@ -127,6 +127,34 @@ Test(store_holes, times_version_and_hash_follow)
 	after = attr_of(ino);
 	cr_assert(has_sha(ino) && after.sealed);
 	cr_assert_lt(after.occupied, before.occupied);
+}
+
+Test(store_holes, what_is_shown_leaves_them_out)
+{
+	OFS_FREE uint8_t *zeros = ofs_alloc(BLOCK);
+	uint64_t ino;
+
+	memset(zeros, 0, BLOCK);
+	usual.blocks_data = true;
+	open_store();
+	ino = make_noise(OFS_ROOT_INO, "f", 4 * BLOCK, 1);
+	cr_assert_eq(attr_of(ino).shown, 4 * BLOCK);
+	zero(ino, 0, BLOCK + 10, false);
+	cr_assert_eq(attr_of(ino).shown, 3 * BLOCK - 10);
+	cr_assert_eq(ofs_store_write(s, ino, zeros, BLOCK, 2 * BLOCK), BLOCK);
+	cr_assert_eq(attr_of(ino).shown, 3 * BLOCK - 10);
+	seal();
+	cr_assert_eq(attr_of(ino).shown, 2 * BLOCK, "zeros that were written become a hole");
+	truncate_to(ino, 3 * BLOCK + 10);
+	cr_assert_eq(attr_of(ino).shown, BLOCK + 10);
+	truncate_to(ino, 8 * BLOCK);
+	put_noise(ino, 7 * BLOCK, 100, 2);
+	cr_assert_eq(attr_of(ino).shown, BLOCK + 110);
+	for (int round = 0; round < 2; round++) {
+		seal();
+		cr_assert_eq(attr_of(ino).shown, 3 * BLOCK, "blocks that have anything are whole");
+		reopen_store();
+	}
 }
 
 Test(store_holes, a_range_behind_the_end_grows_the_file)
@@ -213,7 +241,7 @@ Test(store_holes, data_and_holes_are_found)
 	put_noise(ino, TIB, 10, 1);
 	truncate_to(ino, 2 * TIB);
 	for (int sealed = 0; sealed < 3; sealed++) {
-		/* A block is sealed from its start to the end of the file or its own. */
+		/* A sealed block counts as data from its start to its end or that of the file. */
 		expect_seek(ino, 0, SEEK_DATA, sealed ? 0 : 100);
 		expect_seek(ino, 120, SEEK_DATA, 120);
 		expect_seek(ino, 0, SEEK_HOLE, sealed ? 3 * BLOCK : 0);
@@ -232,7 +260,7 @@ Test(store_holes, data_and_holes_are_found)
 	expect_seek(OFS_ROOT_INO, 0, SEEK_DATA, -EISDIR);
 }
 
-/* The sealer has read a block, and what it read is punched before it is done. */
+/* Content is punched between the sealer's reading and its commit. */
 Test(store_holes, the_sealer_does_not_bring_content_back)
 {
 	struct ofs_seal_when when = { .now = INT64_MAX };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of tokens: none is lost, and none counts twice, whatever dies when. */
+/* The ledger of tokens: no entry is lost or counted twice, whenever the process dies. */
 #include "test_store_fixture.h"
 
 static struct ofs_clock_control clocks;
@@ -92,7 +92,7 @@ Test(store_ledger, who_has_a_length)
 	cr_expect_eq(ofs_store_add_to_ledger(s, &e), 0);
 }
 
-/* A checkpoint that fails has not taken anything from memory. */
+/* A failed checkpoint must leave the entries in memory. */
 static int fail_commit(const char *name)
 {
 	return strcmp(name, "index.commit") == 0 ? -EIO : 0;

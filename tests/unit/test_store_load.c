@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is loaded from the index, and what is loaded with it. */
+/* Loading from the index, including what is loaded along with something else. */
 #include <offloadfs/tree.h>
 
 #include "test_store_fixture.h"
@@ -10,7 +10,7 @@ TestSuite(store_load, .init = setup, .fini = teardown);
 
 static uint64_t first;
 
-/* Every seventh is empty, every tenth of two blocks, every eleventh a hole and a byte. */
+/* Every 7th file is empty, every 10th has two blocks. make_files() adds a hole to every 11th. */
 static size_t length(uint64_t i)
 {
 	return i % 7 == 0 ? 0 : i % 10 == 0 ? BLOCK + 100 : 1000 + i;

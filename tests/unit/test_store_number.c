@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inode numbers that files bring along, among those that are given in turn. */
+/* Inode numbers of imported files among those that are given in turn. */
 #include "store/number.h"
 
 #include "test_store_fixture.h"
@@ -104,7 +104,7 @@ Test(store_number, a_number_comes_back_once_its_file_is_gone)
 	}
 }
 
-/* As a follower does, or a restore, whose index is older than the removal. */
+/* Like a follower or a restore, replays from an index older than the removal. */
 Test(store_number, a_replay_makes_a_new_file_of_the_former_one)
 {
 	uint64_t ino = make_noise(OFS_ROOT_INO, "f", 700000, 1), left;

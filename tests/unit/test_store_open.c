@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a store: who may, what is refused, and what faults leave. */
+/* Opening a store: who may, what is refused, and what faults leave behind. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static const struct ofs_store_options usual = { .create = true,
 						.seal_delay_ms = 1000,
 						.cache_bytes = 1 << 20 };
 
-/* The library's clock; each look at it may take a second. */
+/* Replaces the library's clocks, which run `ahead`, by `hurry` more ns at each reading. */
 static int64_t ahead, hurry;
 
 static int64_t now(clockid_t clock)
@@ -96,7 +96,7 @@ static void close_store(void)
 	s = NULL;
 }
 
-/* `with` is a part of the message. */
+/* `with` must be part of the message. */
 static void expect_refusal(const struct ofs_store_options *opts, int want, const char *with)
 {
 	struct ofs_store *other = NULL;
@@ -162,7 +162,7 @@ static void expect_text(uint64_t ino, const char *want)
 	cr_assert_eq(memcmp(buf, want, strlen(want)), 0);
 }
 
-/* A process that has the store open until it is killed, or for `ms`. */
+/* Forks a process that holds the store for `ms` ms, or until it is killed. */
 static pid_t hold_store(int ms)
 {
 	int ends[2];
@@ -321,7 +321,7 @@ Test(store_open, an_old_index_is_refused_and_cuts_nothing_off)
 	expect_text(f + 1, "second");
 }
 
-/* A store whose journal is still needed. */
+/* Leaves a store whose journal is still needed. */
 static void leave_draft(const char *name)
 {
 	struct ofs_store_options slow = usual;
@@ -394,7 +394,7 @@ Test(store_open, inodes_are_held_by_number)
 	cr_assert_eq(ofs_store_hold(s, f + 1, &attr), -ENOENT);
 }
 
-/* A hint is never behind the line, and never more than a block before it. */
+/* A hint is never after the line, and at most a block before it. */
 Test(store_open, hints_lead_to_the_block_of_a_line)
 {
 	uint64_t len = 4 * OFS_BLOCK_SIZE + 77, lines = 0, off, before, f;
@@ -423,7 +423,7 @@ Test(store_open, hints_lead_to_the_block_of_a_line)
 	cr_assert_eq(ofs_store_line_hint(s, OFS_ROOT_INO, 1, &off, &before), -EISDIR);
 }
 
-#define MANY 70000 /* more than stay in memory when they are clean */
+#define MANY 70000 /* more than stay in memory when clean */
 
 static int count_name(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
 {
@@ -463,7 +463,7 @@ Test(store_open, inodes_that_left_memory_come_back)
 	cr_assert_eq(n, MANY);
 }
 
-/* Flips a byte of every pack file, `from` bytes behind its start. */
+/* Flips a byte of every pack file, `from` bytes after its start. */
 static void damage_packs(uint64_t from)
 {
 	DIR *d = opendir(below("packs"));
@@ -509,7 +509,7 @@ Test(store_open, a_bad_chunk_costs_its_file_and_no_other)
 	cr_assert_eq(ofs_store_seal(s), 0);
 }
 
-/* Faults are looked up once a process: a test asks for its own before it touches the store. */
+/* OFS_FAILPOINT is read once per process, so each test sets its own before using the store. */
 static void with_fault(const char *fault)
 {
 	cr_assert_eq(setenv("OFS_FAILPOINT", fault, 1), 0);
@@ -567,7 +567,7 @@ Test(store_open, a_full_disk_refuses_a_removal)
 	refused_by_a_full_disk(unlink_it);
 }
 
-/* Seals, and once more when that failed with `fault`; returns how often it failed. */
+/* Seals, again if the first attempt fails with `fault`. Returns the number of failures. */
 static int seal_again(int fault)
 {
 	int r = ofs_store_seal(s);
@@ -636,7 +636,7 @@ Test(store_open, sealing_goes_on_after_a_punch_that_failed)
 	seal_through("io.punch=eio@1", -EIO);
 }
 
-/* Flips the last byte of the journal's newest record. */
+/* Flips the last byte of the newest record in the journal. */
 static void damage_newest_draft(void)
 {
 	int fd = open(below("journal/0000000000000008.wal"), O_RDWR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The store's journal records: what is written is read back, what was not written is refused. */
+/* Journal records of the store: valid ones are read back, all others are refused. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -115,7 +115,7 @@ static void expect_same(const struct ofs_record *a, const struct ofs_record *b)
 	cr_assert(same_text(a->text, b->text));
 }
 
-/* Decodes from memory of exactly that length, where a sanitizer sees every byte too many. */
+/* Decodes from a copy of exactly `len` bytes, so that a sanitizer notices reads beyond it. */
 static int decode(uint8_t type, const uint8_t *body, size_t len)
 {
 	OFS_FREE uint8_t *copy = malloc(len ? len : 1);
@@ -162,7 +162,7 @@ Test(store_record, the_bytes_on_disk_never_change)
 				   "\4\0\0\0\0\0\0\0" /* newdir */
 				   "\2\0\0\0" /* flags */
 				   "\2\0ab\0"
-				   "\1\0c"; /* and the NUL of this literal */
+				   "\1\0c"; /* with the NUL of this literal */
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
 	struct ofs_record r = { .type = 4,
 				.time = 1,
@@ -193,7 +193,7 @@ Test(store_record, every_truncation_is_refused)
 	}
 }
 
-/* Where the length of the first string lies in a body; 0: the type has none. */
+/* Returns the offset of the first string's length in a body, or 0 if the type has no string. */
 static size_t name_at(uint8_t type)
 {
 	switch (type) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions: what each has is known at any moment, and follows what moves between them. */
+/* Regions: the counts of each are right at any moment, whatever moves between them. */
 #include <pthread.h>
 
 #include <offloadfs/tree.h>
@@ -10,9 +10,9 @@
 
 TestSuite(store_region, .init = setup, .fini = teardown);
 
-/* ---- words */
+/* ---- helpers */
 
-static uint64_t a, b, inner; /* regions: two in the root, and one in the first */
+static uint64_t a, b, inner; /* regions: `a` and `b` in the root, `inner` in `a` */
 
 static struct ofs_region_counts counts_of(uint64_t region)
 {
@@ -46,7 +46,7 @@ static void begin_regions(void)
 	expect(inner, 0, 0, 0, 0);
 }
 
-/* What is counted anew is what was kept up. */
+/* The counts that were kept up to date equal those of a new count. */
 static void expect_kept_up(void)
 {
 	const uint64_t regions[] = { a, b, inner };
@@ -85,7 +85,7 @@ static uint64_t region_of(uint64_t ino)
 	return attr.region;
 }
 
-/* ---- what each change does */
+/* ---- the effect of each change */
 
 Test(store_region, each_has_its_own_and_what_lies_in_it)
 {
@@ -181,7 +181,7 @@ Test(store_region, files_move)
 	expect(a, 1, 1, 0, 30);
 	expect(b, 1, 0, 0, 1000);
 	expect_kept_up();
-	/* In the place of another. */
+	/* Over an existing file. */
 	rename_to(a, "file", b, "other", 0);
 	expect(a, 0, 1, 0, 0);
 	expect(b, 1, 0, 0, 30);
@@ -208,7 +208,7 @@ Test(store_region, directories_move_with_what_is_in_them)
 	rename_to(b, "d", OFS_ROOT_INO, "d", 0);
 	cr_expect_eq(region_of(file), OFS_ROOT_INO);
 	expect(b, 0, 0, 0, 0);
-	/* With a region in it. */
+	/* A directory that contains a region. */
 	rename_to(OFS_ROOT_INO, "a", b, "a", 0);
 	cr_expect_eq(region_of(inner), inner);
 	make_noise(inner, "more", 7, 1);
@@ -216,7 +216,7 @@ Test(store_region, directories_move_with_what_is_in_them)
 	expect_kept_up();
 }
 
-/* A file called "x" in two new directories of `a`. */
+/* Makes a file called "x" in two new directories of `a`. */
 static uint64_t file_of_two_names(uint64_t *ret_d, uint64_t *ret_e)
 {
 	uint64_t file;
@@ -229,10 +229,7 @@ static uint64_t file_of_two_names(uint64_t *ret_d, uint64_t *ret_e)
 	return file;
 }
 
-/*
- * The directory that a file is known to be in may have lost it, be moved to another region, or be
- * gone.
- */
+/* The directory remembered for a file may have lost it, changed its region, or be gone. */
 Test(store_region, a_file_is_where_its_names_are)
 {
 	uint64_t d, e, file = file_of_two_names(&d, &e);
@@ -284,7 +281,22 @@ Test(store_region, it_may_be_removed)
 	expect_kept_up();
 }
 
-/* ---- while others change it */
+Test(store_region, an_entry_without_an_inode_hides_no_other)
+{
+	char sql[64];
+
+	begin_regions();
+	snprintf(sql, sizeof(sql), "DELETE FROM inode WHERE ino = %lu",
+		 make_noise(inner, "lost", 1000, 1));
+	make_noise(inner, "file", 10, 2);
+	close_store();
+	run_sql(sql);
+	open_store();
+	ofs_store_add_region(s, inner);
+	expect(inner, 1, 0, 0, 10);
+}
+
+/* ---- concurrent changes */
 
 #define ROUNDS 300
 

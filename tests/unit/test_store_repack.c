@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Repacking: content comes together, moves to its class, and is right whenever it is read. */
+/* Repacking joins small frames and moves content to its class. Reads are right meanwhile. */
 #include "test_store_fixture.h"
 
 #include <sys/wait.h>
 
-#define STEPS_MAX 500 /* after so many there is nothing left to do */
+#define STEPS_MAX 500 /* repacking must end within this many steps */
 
 static uint64_t cache, notes, archive;
 
@@ -32,7 +32,7 @@ static void make_tops(void)
 	archive = make_dir(OFS_ROOT_INO, "archive");
 }
 
-/* One step as the sealer takes it. */
+/* Takes one step, as the sealer does. */
 static int step(bool settle)
 {
 	int r;
@@ -45,7 +45,7 @@ static int step(bool settle)
 	return r;
 }
 
-/* Until nothing is left to do; returns how many steps that took. */
+/* Repacks until nothing is left to do. Returns the number of steps. */
 static int repack(bool settle)
 {
 	int n, r = 1;
@@ -58,7 +58,7 @@ static int repack(bool settle)
 	return n - 1;
 }
 
-/* Sealed each for itself, in a frame of its own. */
+/* Seals each file separately, so that it gets a frame of its own. */
 static void make_loose(uint64_t parent, uint64_t *f, uint64_t n, size_t len)
 {
 	char name[16];
@@ -301,7 +301,7 @@ Test(store_repack, equal_content_of_both_classes_is_kept_once)
 
 /* ---- idle content */
 
-/* Until the pass is over. */
+/* Densifies until the pass is over. */
 static void densify(int64_t unused_since)
 {
 	int n = 0, r;
@@ -319,7 +319,7 @@ static void densify(int64_t unused_since)
 #define TEXT 40000u
 #define LATER (3600 * OFS_NS_PER_S)
 
-/* It compresses to about a third, and is another one for each inode. */
+/* Fills with text that compresses to about a third and differs for each inode. */
 static void fill_text(char *p, uint64_t ino)
 {
 	uint8_t noise[TEXT / 50 * 8];
@@ -330,7 +330,7 @@ static void fill_text(char *p, uint64_t ino)
 			ofs_get_le64(noise + i * 8));
 }
 
-/* Files of text, from the number `from` on. */
+/* Makes files of text numbered from `from` to `to` - 1. */
 static void make_texts(uint64_t parent, uint64_t *f, uint64_t from, uint64_t to)
 {
 	char name[16], text[TEXT + 1];
@@ -438,13 +438,13 @@ Test(store_repack, new_content_does_not_join_an_idle_frame_until_most_of_that_is
 	}
 }
 
-/* ---- reading meanwhile */
+/* ---- reading during repacking */
 
 Test(store_repack, content_in_memory_is_right_after_it_was_moved)
 {
 	uint64_t f[9], g;
 
-	/* No frame stays in the cache: what is read is read from where memory says it lies. */
+	/* Without a cache every read uses the place that memory knows. */
 	usual.cache_bytes = 0;
 	make_tops();
 	make_loose(cache, f, 9, 3000);
@@ -487,7 +487,7 @@ static void *read_on(void *arg)
 }
 
 /*
- * Files come and go around those that are read, so that their frames become loose again and again.
+ * Creates and removes files around those that are read, so that their frames keep becoming loose.
  */
 static void churn(int round)
 {
@@ -536,7 +536,7 @@ Test(store_repack, readers_never_see_anything_else_while_content_moves)
 	expect_all(rd.f, READ_FILES, READ_LEN);
 }
 
-/* ---- it comes to an end */
+/* ---- reaching an end */
 
 #define MIX_FILES 60
 
@@ -544,7 +544,7 @@ struct mix {
 	uint64_t ino[MIX_FILES];
 	size_t len[MIX_FILES];
 	uint64_t seed[MIX_FILES];
-	uint64_t at[MIX_FILES]; /* its directory */
+	uint64_t at[MIX_FILES]; /* directory */
 	uint32_t random;
 };
 
@@ -583,7 +583,7 @@ static void expect_mix(const struct mix *m)
 			expect_noise(m->ino[i], 0, m->len[i], m->seed[i]);
 }
 
-/* At rest no two frames of a class could be one, and what is archived is dense. */
+/* At rest no two frames of a class could be joined, and archived content is dense. */
 static void expect_rest(void)
 {
 	uint32_t loose[OFS_CLASS_DENSE + 1] = { 0 };
@@ -635,7 +635,7 @@ Test(store_repack, any_mix_comes_to_rest)
 	cr_assert_eq(count_frames(), 0, "nothing is left of what was removed");
 }
 
-/* ---- failures in between */
+/* ---- failures */
 
 #define FAULT_FILES 3
 
@@ -643,7 +643,7 @@ struct faulty {
 	uint64_t f[FAULT_FILES], big;
 };
 
-/* A new store with loose frames, and one file that belongs to the archive. */
+/* Makes a new store with loose frames and a file that has yet to become dense. */
 static void prepare(struct faulty *ft)
 {
 	static int n;
@@ -664,10 +664,10 @@ static void expect_faulty(const struct faulty *ft)
 	expect_noise(ft->big, 0, 2 * BLOCK + 100, 50);
 }
 
-/* Which hit of which failpoint is met, counted from arming it. */
+/* The fault that the `left`th hit of failpoint `name` from now on gets. */
 static struct {
 	const char *name;
-	int fault; /* SIGKILL or a negative error */
+	int fault; /* SIGKILL or -errno */
 	unsigned long left;
 } armed;
 
@@ -696,7 +696,7 @@ static void at_rest(const struct faulty *ft)
 	expect_faulty(ft);
 }
 
-/* Repacks as often as it takes. */
+/* Repacks until nothing is left to do, over any number of failures. */
 static void repack_through(const struct faulty *ft, int want)
 {
 	int r, n;
@@ -709,7 +709,7 @@ static void repack_through(const struct faulty *ft, int want)
 	}
 }
 
-/* Each hit in turn fails, until there are no more of them; returns how many there were. */
+/* Fails each hit in turn until there are no more. Returns the number of hits. */
 static int fail_each(const char *name, int fault)
 {
 	struct faulty ft;
@@ -735,6 +735,24 @@ Test(store_repack, an_index_that_does_not_take_it_costs_nothing)
 	cr_assert_gt(fail_each("index.commit", -EIO), 1);
 }
 
+/* Not even of the frames whose content it cannot compare. */
+Test(store_repack, an_index_that_cannot_be_read_costs_nothing)
+{
+	struct faulty ft;
+	unsigned long n = 0;
+
+	do {
+		prepare(&ft);
+		reopen_store();
+		arm("index.pread", -EIO, ++n);
+		while (step(true) > 0)
+			;
+		fault_for = NULL;
+		at_rest(&ft);
+	} while (!armed.left);
+	cr_assert_gt(n, 5);
+}
+
 Test(store_repack, an_index_that_finds_no_room_costs_nothing)
 {
 	cr_assert_gt(fail_each("index.pwrite", -ENOSPC), 3);
@@ -750,7 +768,7 @@ Test(store_repack, space_that_cannot_be_given_back_costs_nothing)
 	cr_assert_gt(fail_each("io.punch", -EIO), 0);
 }
 
-/* A process of its own repacks and is killed at that hit; whether it was. */
+/* Repacks in a child that is killed at the given hit. Returns false if it ended before that. */
 static bool kill_at(const char *name, unsigned long at)
 {
 	pid_t pid = fork();
@@ -803,7 +821,7 @@ Test(store_repack, content_that_a_failed_checkpoint_left_twice_is_not_taken_for_
 
 	make_tops();
 	f = make_noise(cache, "f", 3000, 1);
-	/* The frame is committed; that f has it is not. */
+	/* The frame is committed, but not that f has it. */
 	arm("index.commit", -EIO, 2);
 	cr_assert_eq(ofs_store_seal(s), -EIO);
 	fault_for = NULL;
@@ -816,4 +834,33 @@ Test(store_repack, content_that_a_failed_checkpoint_left_twice_is_not_taken_for_
 	reopen_store();
 	expect_noise(f, 0, 3000, 1);
 	expect_noise(g, 0, 3000, 1);
+}
+
+/* A file of the same text as others. */
+static uint64_t make_text(uint64_t parent, const char *name)
+{
+	uint64_t ino = make_in(parent, name);
+	char text[TEXT + 1];
+
+	fill_text(text, 0);
+	cr_assert_eq(ofs_store_write(s, ino, text, TEXT, 0), (ssize_t)TEXT);
+	return ino;
+}
+
+Test(store_repack, content_that_lies_twice_stays_while_either_file_is_used)
+{
+	uint64_t f, g;
+
+	make_tops();
+	notes = make_dir(cache, "notes");
+	f = make_text(notes, "f");
+	arm("index.commit", -EIO, 2);
+	cr_assert_eq(ofs_store_seal(s), -EIO);
+	fault_for = NULL;
+	g = make_text(notes, "g");
+	seal();
+	cr_assert_neq(chunk_of(f).id, chunk_of(g).id);
+	densify(ofs_store_age(s) - LATER);
+	cr_assert_not(chunk_of(f).dense);
+	cr_assert_not(chunk_of(g).dense);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store that is put together elsewhere, from what is exported of one, has all of it, and reads
- * content that is not on its disk from the objects that have it.
+ * A store rebuilt elsewhere from exported parts is complete, and reads content that is not on its
+ * disk from the objects that hold it.
  */
+#include "io/file.h"
 #include "test_store_fixture.h"
 #include "test_replication_fixture.h"
 
@@ -21,7 +22,7 @@ static void teardown_both(void)
 
 TestSuite(store_replication, .init = setup_both, .fini = teardown_both);
 
-/* The other store is the one that is open from now on; it knows the objects of the snapshot. */
+/* Switches to the other store, and tells it the objects of the snapshot. */
 static void take_other(uint32_t number)
 {
 	struct ofs_error err = { "" };
@@ -85,7 +86,7 @@ Test(store_replication, elsewhere)
 	expect_noise(mixed, 100, 400, 7);
 	expect_noise(mixed, 1000, 5000, 6);
 	cr_assert_gt(gets, 0);
-	/* In the order of their places, frames come together. */
+	/* Neighbouring frames are fetched together. */
 	cr_assert_lt(gets, 8);
 	gets = 0;
 	reopen_store();
@@ -167,7 +168,7 @@ Test(store_replication, nobody_has_it)
 	expect_noise(a, 0, 100000, 1);
 }
 
-/* Neither the scrub nor verification nor repacking takes it for damage, or brings it. */
+/* Scrub, verification and repacking neither take it for damage nor fetch it. */
 Test(store_replication, away_is_no_damage)
 {
 	struct ofs_verify how = { .problem = NULL };
@@ -226,7 +227,7 @@ Test(store_replication, the_log_is_held)
 	}
 	cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, 100 * MIB, &log, &to, &segment), 0);
 	cr_assert_eq(to, ofs_store_log_end(s));
-	/* What is held for others alone is no reason for writers to wait. */
+	/* Log that is held only for replication does not count towards what makes writers wait. */
 	cr_assert_lt(ofs_journal_size(s->journal, s->log_needed, NULL), MIB);
 	for (unsigned int i = 4; i < 16; i++) {
 		make_noise(OFS_ROOT_INO, (char[]){ (char)('a' + i), 0 }, MIB / 2, i);
@@ -344,9 +345,9 @@ Test(store_replication, eviction)
 	unsent = make_noise(OFS_ROOT_INO, "unsent", MIB, 99);
 	seal();
 	cr_assert_gt(disk_of_packs(), 9 * MIB);
-	/* No checkpoint elsewhere has it yet. */
+	/* Nothing is evicted before a checkpoint elsewhere covers it. */
 	cr_assert_gt(evict(0, 0), 9 * MIB);
-	/* What was used last stays, and what was read ahead for it. */
+	/* Recently used frames stay, and those read ahead for them. */
 	reopen_store();
 	ofs_store_set_objects(s, get_object, NULL);
 	expect_noise(files[2], 0, MIB, 2);
@@ -358,7 +359,7 @@ Test(store_replication, eviction)
 		expect_noise(files[i], 0, MIB, i);
 	cr_assert_gt(gets, 0);
 	cr_assert_lt(gets, 30, "%u", gets);
-	/* Everything that an object has goes, and comes back; nothing else does. */
+	/* Everything that an object holds is evicted and comes back. Nothing else is evicted. */
 	cr_assert_lt(evict(0, 1), 2 * MIB);
 	failing = 1;
 	expect_noise(unsent, 0, MIB, 99);
@@ -383,7 +384,7 @@ static void *read_endlessly(void *arg)
 	return NULL;
 }
 
-/* Whoever reads meanwhile gets the right bytes. */
+/* Concurrent readers always get the right bytes. */
 Test(store_replication, eviction_and_readers)
 {
 	struct endless e = { .stop = false };
@@ -405,7 +406,7 @@ Test(store_replication, eviction_and_readers)
 		pthread_join(thread[i], NULL);
 }
 
-/* Overwrites a byte in the middle of each frame on this disk. */
+/* Flips a bit in the middle of each local frame. */
 static void damage_packs(void)
 {
 	for (size_t i = 0; i < nframes; i++) {
@@ -454,7 +455,78 @@ Test(store_replication, damage_here_is_mended)
 	cr_assert_gt(gets, 0);
 }
 
-/* Enters an object with every `nth` frame from the number `first` on; no content is read. */
+static int punching_fails(const char *name)
+{
+	return strcmp(name, "io.punch") == 0 ? -EIO : 0;
+}
+
+/* A draft over a part of its block, of which the rest is sealed with it. */
+Test(store_replication, damage_here_costs_nothing_when_its_block_is_sealed)
+{
+	struct ofs_seal_when when = { 0 };
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", BLOCK / 2, 1);
+
+	put_noise(a, BLOCK / 2, BLOCK / 2, 2);
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	damage_packs();
+	put_noise(a, 0, 1000, 3);
+	/* While the damaged frame cannot be dropped, the draft waits. */
+	fault_for = punching_fails;
+	seal();
+	fault_for = NULL;
+	cr_assert_eq(gets, 0);
+	cr_assert_not(has_sha(a));
+	when.now = ofs_clock_monotonic() + 61 * OFS_NS_PER_S;
+	cr_assert_eq(ofs_store_cycle(s, &when, true), 0);
+	cr_assert_gt(gets, 0);
+	cr_assert(has_sha(a));
+	for (int round = 0; round < 2; round++) {
+		expect_noise(a, 0, 1000, 3);
+		expect_noise(a, BLOCK / 2, BLOCK / 2, 2);
+		reopen_store();
+	}
+}
+
+static unsigned int reads_left;
+
+static int one_read_fails(const char *name)
+{
+	return strcmp(name, "index.pread") == 0 && reads_left && !--reads_left ? -EIO : 0;
+}
+
+Test(store_replication, an_index_that_cannot_be_read_is_no_damage)
+{
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", 100000, 1), chunks = 0;
+	struct ofs_index_frame f;
+	unsigned int n = 0;
+	int r;
+
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	do {
+		reopen_store();
+		ofs_store_set_objects(s, get_object, NULL);
+		reads_left = ++n;
+		fault_for = one_read_fails;
+		r = ofs_store_check_frame(s, &frames[0], &chunks);
+		fault_for = NULL;
+		cr_assert_eq(r, reads_left ? 0 : -OFS_EREAD, "read %u: %d", n, r);
+		cr_assert_eq(ofs_index_get_frame(s->index, frames[0].id, &f), 0);
+		cr_assert_not(f.bad, "read %u", n);
+		expect_noise(a, 0, 100000, 1);
+		cr_assert_eq(gets, 0, "read %u", n);
+	} while (!reads_left);
+	cr_assert_gt(n, 2);
+}
+
+/* Enters an object with every `nth` frame from number `first` on, without reading content. */
 static void put_every(const struct frames *f, size_t first, size_t nth, uint32_t number)
 {
 	struct ofs_index_object object = { .epoch = 1, .number = number };
@@ -471,7 +543,7 @@ static void put_every(const struct frames *f, size_t first, size_t nth, uint32_t
 	cr_assert_eq(ofs_store_put_object(s, &object, extents, n), 0);
 }
 
-/* Parts from which something was given back before, and that have something that must stay. */
+/* Some ranges have lost part of their frames before, and hold others that must stay. */
 Test(store_replication, what_is_gone_is_not_given_back_again)
 {
 	struct frames f;

@@ -23,7 +23,7 @@ static struct ofs_inode *in_memory(uint64_t ino)
 	return n;
 }
 
-/* A moment at which the file has been quiet for `quiet` ns, for a daemon that waits for 1 ms. */
+/* Returns a time at which the file has been quiet for `quiet` ns. The delay is 1 ms. */
 static struct ofs_seal_when quiet_for(uint64_t ino, int64_t quiet)
 {
 	return (struct ofs_seal_when){ .now = in_memory(ino)->written_at + quiet,
@@ -37,7 +37,7 @@ static void cycle(const struct ofs_seal_when *when)
 	cr_assert_eq(r, 0, "%d", r);
 }
 
-/* Seals all there is, and calls `meanwhile` after it was read and before it is installed. */
+/* Seals everything, and calls `meanwhile` between reading and installing. */
 static void seal_around(void (*meanwhile)(uint64_t ino), uint64_t ino)
 {
 	struct ofs_seal_when when = { .now = ofs_clock_monotonic() };
@@ -214,7 +214,7 @@ Test(store_seal, a_block_that_changes_meanwhile_stays_a_draft_and_the_others_are
 		expect_noise(other, 0, 100, 2);
 		cr_assert_eq(in_memory(f)->content.draft_bytes, BLOCK);
 		if (round == 0) {
-			/* As after a kill: closing would seal it. */
+			/* As after a kill: closing the store would seal it. */
 			pthread_mutex_lock(&s->cycle);
 			cr_assert_eq(ofs_store_checkpoint(s, NULL), 0);
 			pthread_mutex_unlock(&s->cycle);
@@ -283,7 +283,7 @@ Test(store_seal, a_file_that_is_removed_meanwhile_leaves_nothing)
 	expect_noise(other, 0, 2 * BLOCK, 2);
 }
 
-/* ---- the hash of the whole */
+/* ---- the hash of a file */
 
 Test(store_seal, a_large_file_that_was_written_at_once_has_its_hash_at_once)
 {
@@ -432,6 +432,95 @@ Test(store_seal, lost_bytes_stay_lost_and_the_rest_of_their_block_is_sealed)
 	seal();
 	expect_noise(f, BLOCK + 1052, 52, 4);
 	cr_assert(has_sha(f));
+}
+
+static int reading_fails(const char *name)
+{
+	return strcmp(name, "io.preadv") == 0 ? -EIO : 0;
+}
+
+/* Two batches, of which the first cannot be read. */
+Test(store_seal, a_file_that_cannot_be_read_holds_up_no_other)
+{
+	struct ofs_seal_when when;
+	uint64_t f, g;
+
+	open_store();
+	s->packs_max = 16 * MIB; /* so that a batch has 2 */
+	f = make_noise(OFS_ROOT_INO, "f", 3 * MIB, 1);
+	g = make_noise(OFS_ROOT_INO, "g", 1000, 2);
+	when = quiet_for(g, 0);
+	when.pressed = true;
+	fault_for = reading_fails;
+	cycle(&when);
+	fault_for = NULL;
+	when.now = ofs_clock_monotonic();
+	cycle(&when);
+	cr_assert(is_sealed(g));
+	cr_assert_eq(in_memory(f)->content.draft_bytes, 3 * MIB, "it is not time to try again");
+	when.now += 61 * OFS_NS_PER_S;
+	cycle(&when);
+	cr_assert(is_sealed(f));
+	expect_noise(f, 0, 3 * MIB, 1);
+}
+
+static unsigned int failed;
+
+static int packs_fail(const char *name)
+{
+	if (strcmp(name, "io.pread") != 0)
+		return 0;
+	failed++;
+	return -EIO;
+}
+
+Test(store_seal, a_file_that_cannot_be_hashed_is_left_for_a_minute)
+{
+	struct ofs_seal_when when;
+	uint64_t f;
+
+	usual.cache_bytes = 0;
+	open_store();
+	f = make_noise(OFS_ROOT_INO, "f", 4 * BLOCK, 1);
+	seal();
+	put_noise(f, 4 * BLOCK, BLOCK, 2);
+	when = quiet_for(f, OFS_NS_PER_S);
+	fault_for = packs_fail;
+	cycle(&when);
+	cr_assert_gt(failed, 0);
+	failed = 0;
+	cycle(&when);
+	fault_for = NULL;
+	cr_assert_eq(failed, 0);
+	cr_assert_not(has_sha(f));
+	when.now = ofs_clock_monotonic() + 61 * OFS_NS_PER_S;
+	cycle(&when);
+	cr_assert(has_sha(f));
+}
+
+Test(store_seal, who_waits_for_a_file_that_cannot_be_read_is_told)
+{
+	struct ofs_seal_when when;
+	struct ofs_store_stats st;
+	uint64_t f;
+
+	usual.journal_max = MIB;
+	open_store();
+	f = make_noise(OFS_ROOT_INO, "f", 2 * MIB, 1);
+	cr_assert(ofs_store_would_wait(s));
+	when = quiet_for(f, 0);
+	when.pressed = true;
+	fault_for = reading_fails;
+	cycle(&when);
+	fault_for = NULL;
+	cr_assert_eq(s->room.error, -EIO);
+	cr_assert_eq(ofs_store_stats(s, &st), 0);
+	cr_assert_eq(st.error, -EIO);
+	when.now += 61 * OFS_NS_PER_S;
+	cycle(&when);
+	cr_assert_eq(s->room.error, 0);
+	cr_assert_not(ofs_store_would_wait(s));
+	expect_noise(f, 0, 2 * MIB, 1);
 }
 
 /* ---- equal content */
@@ -595,7 +684,7 @@ Test(store_seal, a_file_that_grew_by_a_hole_meanwhile_is_hashed_after_a_restart)
 	open_store();
 	f = make_noise(OFS_ROOT_INO, "f", 2 * BLOCK, 1);
 	seal_around(grow_by_a_hole, f);
-	s->broken = ""; /* closing leaves it as a kill would */
+	s->broken = ""; /* makes closing leave what a kill would */
 	close_store();
 	open_store();
 	seal();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures: they tell what there is, at any moment and after any start. */
+/* Statistics are right at any moment and after any start. */
 #include <offloadfs/tree.h>
 
 #include "test_store_fixture.h"
@@ -30,7 +30,7 @@ static void expect_counts(uint64_t files, uint64_t dirs, uint64_t others, uint64
 	cr_assert_eq(st.bytes, bytes, "%lu bytes", st.bytes);
 }
 
-/* The same after a kill, a checkpoint and a clean end. */
+/* The counts survive a kill, a checkpoint and a clean end. */
 static void expect_lasting(uint64_t files, uint64_t dirs, uint64_t others, uint64_t bytes)
 {
 	expect_counts(files, dirs, others, bytes);
@@ -61,7 +61,7 @@ Test(store_stats, counts_follow_every_change)
 	cr_assert_eq(ofs_store_unlink(s, d, "a", NULL), 0);
 	cr_assert_eq(ofs_store_rename(s, OFS_ROOT_INO, "a2", d, "b", 0, NULL), 0);
 	expect_lasting(1, 2, 1, 1000);
-	/* Unlinked and still held: it counts no more, whatever its size becomes. */
+	/* An unlinked file no longer counts, even while it is held and changes its size. */
 	cr_assert_eq(ofs_store_hold(s, a, &attr), 0);
 	cr_assert_eq(ofs_store_unlink(s, d, "b", NULL), 0);
 	put_noise(a, 5000, 100, 1);
@@ -122,7 +122,7 @@ static int no_room(const char *name)
 	return strcmp(name, "io.allocate") == 0 ? -ENOSPC : 0;
 }
 
-/* Nothing can be set aside any more: only what frees space is done. */
+/* The reserve cannot be filled, so only changes that free space are accepted. */
 Test(store_stats, a_full_disk_shows_and_leaves_what_frees_space)
 {
 	struct statvfs disk, st;
@@ -135,7 +135,7 @@ Test(store_stats, a_full_disk_shows_and_leaves_what_frees_space)
 	fault_for = no_room;
 	ofs_reserve_fill(s);
 	cr_assert(stats().tight);
-	/* What is to be set aside is not available; others may use the disk, too. */
+	/* The missing reserve is not available to users. Others may use the disk meanwhile. */
 	cr_assert_eq(statvfs(path, &disk), 0);
 	cr_assert_eq(ofs_store_statfs(s, &st), 0);
 	cr_assert_lt(st.f_bavail, disk.f_bavail * disk.f_frsize / 4096 - 4 * MIB / 4096);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Verification tells of exactly the files that damage costs, and repairs what can be repaired. */
+/* Verification names exactly the files that damage affects, and repairs what it can. */
 #include "test_store_fixture.h"
 
-/* Of content that is missed: what the journal held of it, or the index knew of it, is damaged. */
+/* What is reported if the journal or the index has lost content. */
 #define LOST "some of its content is damaged or lost"
 
 TestSuite(store_verify, .init = setup, .fini = teardown);
@@ -16,7 +16,7 @@ struct told {
 		char what[200];
 	} list[TOLD_MAX];
 	size_t n, repaired;
-	unsigned int patience; /* so many looks at the progress, 0: as many as there are */
+	unsigned int patience; /* the call of `progress` that cancels; 0: none does */
 	struct ofs_verify_counts counts, last;
 };
 
@@ -43,7 +43,7 @@ static int look_at_progress(void *arg, const struct ofs_verify_counts *counts)
 	return t->patience && !--t->patience;
 }
 
-/* The outcome in *ret, which says how patient to be. */
+/* ret->patience is input. Everything else in *ret is output. */
 static int verify(bool repair, uint64_t lost_dir, struct told *ret)
 {
 	struct ofs_verify v = { .repair = repair,
@@ -78,7 +78,7 @@ static size_t told_of(const struct told *t, uint64_t ino)
 	return n;
 }
 
-/* ---- nothing is wrong */
+/* ---- no damage */
 
 Test(store_verify, a_sound_store_has_no_problem_and_is_counted)
 {
@@ -117,7 +117,7 @@ struct some {
 	uint64_t a, b, same_as_a, apart, big;
 };
 
-/* a and b share a frame; so do, after that, apart and the end of big. */
+/* a and b share a frame. After the second sealing, so do apart and the end of big. */
 static void make_some(struct some *so)
 {
 	open_store();
@@ -346,7 +346,28 @@ Test(store_verify, a_served_store_is_told_that_its_index_is_not_repaired)
 	cr_assert(told);
 }
 
-/* Never zeros, and never anything else. */
+/* What memory has is not in the index, so that neither could be made of the other. */
+Test(store_verify, a_broken_store_keeps_what_it_could_not_commit)
+{
+	struct told t = { .n = 0 };
+	uint64_t new, files[4];
+
+	open_store();
+	make_noise(OFS_ROOT_INO, "f", 3000, 1);
+	close_store();
+	delete_name("f");
+	open_store();
+	new = make_noise(OFS_ROOT_INO, "new", 3000, 2);
+	s->broken = "";
+	cr_assert_eq(verify(true, 0, &t), -EIO);
+	cr_assert_eq(t.repaired, 0);
+	cr_assert_geq(ofs_store_list_files(s, UINT64_MAX, files, 4), 1);
+	cr_assert_eq(files[0], new);
+	expect_noise(new, 0, 3000, 2);
+	cr_assert_eq(verify(false, 0, &t), 0);
+}
+
+/* Lost content reads as an error, never as zeros. */
 static void expect_error(uint64_t ino, uint64_t off)
 {
 	uint8_t byte = 0;
@@ -355,7 +376,7 @@ static void expect_error(uint64_t ino, uint64_t off)
 	cr_assert(n == -EIO || n == -EUCLEAN, "%zd, byte %02x", n, byte);
 }
 
-/* All but that content is gone for good. */
+/* Everything is repaired, except content that is lost for good. */
 static void expect_repaired(const struct told *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -476,7 +497,7 @@ Test(store_verify, lost_content_is_told_for_as_long_as_it_is_missed)
 	}
 }
 
-/* ---- meanwhile */
+/* ---- changes during verification */
 
 #define WORKERS 3
 

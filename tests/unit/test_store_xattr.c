@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Extended attributes: what may be set, and that it is there after whatever happens to the store.
- */
+/* Extended attributes: which may be set, and that they survive whatever happens to the store. */
 #include <sys/xattr.h>
 
 #include "test_store_fixture.h"
@@ -13,7 +11,7 @@ static int set(uint64_t ino, const char *name, const char *value)
 	return ofs_store_setxattr(s, ino, name, value, strlen(value), 0);
 }
 
-/* The value as text in a static buffer, or "-" without one. */
+/* Returns the value as text in a static buffer, or "-" if there is none. */
 static const char *get(uint64_t ino, const char *name)
 {
 	static char buf[256];
@@ -26,7 +24,7 @@ static const char *get(uint64_t ino, const char *name)
 	return buf;
 }
 
-/* The names with commas. */
+/* Returns the names separated by commas, in a static buffer. */
 static const char *names(uint64_t ino)
 {
 	static char buf[256];
@@ -115,7 +113,7 @@ Test(store_xattr, one_inode_holds_so_much_and_no_more)
 	cr_assert_eq(set(f, "c", ""), 0);
 }
 
-/* What cannot be listed, as Linux has it, cannot be copied. */
+/* Linux limits the size of a list of names. More names could not be listed, and so not copied. */
 Test(store_xattr, names_are_as_many_as_can_be_listed)
 {
 	char name[OFS_XATTR_NAME_MAX + 1];
@@ -198,7 +196,7 @@ Test(store_xattr, they_survive_the_journal_and_the_index)
 	cr_assert_str_eq(names(f), "");
 }
 
-/* How many rows the closed store's index has in the table. */
+/* Returns the number of rows in the table xattr of the closed store's index. */
 static int count_rows(void)
 {
 	sqlite3_stmt *st;
@@ -267,14 +265,14 @@ Test(store_xattr, the_labelled_are_listed_from_index_and_memory)
 	expect_labelled(0, 2, (uint64_t[]){ f[2], f[3] }, 2);
 	expect_labelled(f[3], 2, (uint64_t[]){ f[4] }, 1);
 	expect_labelled(f[4], 2, NULL, 0);
-	/* Without a name nobody can ask for it. */
+	/* Nobody can ask for it without a name. */
 	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "2", NULL), 0);
 	expect_labelled(0, 8, (uint64_t[]){ f[3], f[4] }, 2);
 	reopen_store();
 	expect_labelled(0, 8, (uint64_t[]){ f[3], f[4] }, 2);
 }
 
-/* The index as format 2 had it: without what format 4 brought, the table, and counts. */
+/* Turns the index into format 2: without the table xattr, counts, and later additions. */
 static const char format_2[] =
 	"ALTER TABLE inode DROP COLUMN tokens;"
 	"DROP TABLE object; DROP TABLE extent; DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"

@@ -13,7 +13,7 @@
 #define MAX (UINT64_C(64) << 10)
 #define LARGE (UINT64_C(64) << 20)
 
-/* The library's failpoints: the log finds the disk full while this holds. */
+/* Replaces the library's failpoints: while this is set, the log finds the disk full. */
 static _Atomic bool is_full;
 static _Atomic unsigned int refused;
 int ofs_failpoint_armed = 1;
@@ -31,8 +31,8 @@ void ofs_failpoint_kill(void)
 	abort();
 }
 
-static int store = -1; /* the directory */
-static uint64_t most = MAX; /* bytes of a log */
+static int store = -1; /* the directory of the store */
+static uint64_t most = MAX; /* limit on the bytes of a log */
 static char log_dir[SCRATCH_SIZE + 8];
 
 static void setup_disk(void)
@@ -62,7 +62,7 @@ static void append(const char *text)
 	}
 }
 
-/* A line that names a number, of a length that differs, and does not compress to nothing. */
+/* Writes line `i`. Lines differ in length and are hard to compress. */
 static size_t line_of(int i, char ret[256])
 {
 	uint64_t seed = (uint64_t)i * 0x9e3779b97f4a7c15;
@@ -117,7 +117,7 @@ static uint64_t size_on_disk(int *ret_plain)
 	return sum;
 }
 
-/* Lines that come `at_once`. */
+/* Appends lines `at_once` at a time. */
 static void expect_bounded(int at_once)
 {
 	struct ofs_buf lines = OFS_BUF_INIT;
@@ -140,7 +140,7 @@ static void expect_bounded(int at_once)
 	cr_assert_lt(size_on_disk(&plain), MAX + MAX / 4);
 	cr_assert_gt(size_on_disk(&plain), MAX / 2);
 	cr_assert_eq(plain, 1);
-	/* What is left is all of the newest, in order; and parts of it make up the whole. */
+	/* The newest lines are left, complete and in order, also if read in parts. */
 	{
 		OFS_FREE char *text = all(0, end);
 		struct ofs_buf parts = OFS_BUF_INIT;
@@ -222,7 +222,7 @@ Test(tree_audit_disk, a_crash_while_compressing_costs_nothing)
 	expect("{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n");
 }
 
-/* Appends the lines from *i on, this many; what comes to `all`. */
+/* Appends `n` lines from *i on to the log and to `lines`. */
 static void append_lines_of(int n, int *i, struct ofs_buf *lines)
 {
 	char line[256];
@@ -260,7 +260,7 @@ Test(tree_audit_disk, lines_at_rest_are_compressed_and_joined)
 		bounds(&end);
 		cr_assert_eq(end, lines.len);
 	}
-	/* Compressed with the segment before, and not yet removed. */
+	/* As after a crash between joining a segment to the one before and removing it. */
 	free(first);
 	first = ofs_format("%s/%016lu.jsonl", log_dir, middle);
 	f = fopen(first, "w");
@@ -297,11 +297,11 @@ Test(tree_audit_disk, a_part_that_is_damaged_costs_its_own_lines)
 	}
 }
 
-/* ---- of a tree */
+/* ---- the log of a tree */
 
 TestSuite(tree_audit, .init = setup, .fini = teardown);
 
-/* Of the tree with that directory: "", "agents/a/". */
+/* Returns the log of the tree in a directory such as "agents/a/", or "" for the root's. */
 static char *log_of(const char *tree)
 {
 	OFS_FREE char *name = ofs_format("%s.offload/log", tree);
@@ -320,7 +320,7 @@ static bool tells(const char *what)
 	return strstr(text, what);
 }
 
-/* A file is made in cache/ and moved to persistent/, which has a line. */
+/* Moves a new file from cache/ to persistent/, which adds a line. */
 static void promote_in(const char *tree, const char *name)
 {
 	OFS_FREE char *from = ofs_format("%scache/%s", tree, name);
@@ -419,7 +419,7 @@ Test(tree_audit, parts_are_named_by_their_positions)
 	cr_assert_eq(try_walk(".offload/log.1-2 "), -ENOENT);
 }
 
-/* What is waiting is written as soon as there is room. */
+/* Waiting lines are written as soon as there is room. */
 Test(tree_audit, a_full_disk_holds_nothing_up)
 {
 	make("cache/a");
@@ -467,9 +467,9 @@ Test(tree_audit, lines_that_are_lost_are_counted)
 	cr_assert_eq(found + lost, 12 + 20000 + 1);
 }
 
-/* ---- of agents */
+/* ---- the logs of agents */
 
-/* Each line as "EVENT FROM PATH TASK CATEGORY CAUSE", "-" for what is not in it. */
+/* Compares each line as "EVENT FROM PATH TASK CATEGORY CAUSE", with "-" for absent members. */
 static void expect_log(const char *tree, const char *want)
 {
 	static const char *const keys[] = { "event", "from", "path", "task", "category", "cause" };

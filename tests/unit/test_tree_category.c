@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Categories: the classes and lifetimes that follow from them. */
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
@@ -13,7 +14,7 @@ static uint32_t class_of(const struct ofs_categories *c, const char *category)
 	return ofs_category_class(ofs_categories_ttl(c, category));
 }
 
-/* The numbers are on disk. */
+/* These numbers are stored on disk. */
 Test(tree_category, classes_follow_lifetimes)
 {
 	struct ofs_categories *c = ofs_categories_create(NULL, 0);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The configuration: which files and options are accepted, and which setting wins. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static void expect(const char *key, uint64_t value)
 		     (unsigned long long)ofs_config_get(config, key), (unsigned long long)value);
 }
 
-/* The file must be refused, in this line (0: as a whole) and with these words, changing nothing. */
+/* The file must be refused without any effect, at `line` (0: as a whole) and with `words`. */
 static void expect_refused(const char *text, size_t len, unsigned int line, const char *words)
 {
 	char start[128];
@@ -182,7 +183,7 @@ Test(tree_config, options_that_are_refused)
 		{ "seal_delay", "1d" },
 		{ "seal_delay", "never" },
 		{ "seal_delay", "99999999999999999999" },
-		{ "seal_delay", "5124095576030431h" }, /* a multiple of 2^64, nearly */
+		{ "seal_delay", "5124095576030431h" }, /* just below 2^64 seconds */
 		{ "journal_max", "0" },
 		{ "slice_max_lines", "2K" },
 		{ "slice_max_bytes", "2147483648" },
@@ -241,7 +242,7 @@ Test(tree_config, files_that_are_refused)
 		{ "ttl = 5\n", 1, "'ttl' belongs in [category NAME]" },
 		{ "[category a]\nttl = 5\nttl = 6\n", 3, "'ttl' is set twice, first in line 2" },
 		{ "[category a]\n[category b]\n[category a]\n", 3,
-		  "[category a] is there twice, first in line 1" },
+		  "[category a] appears twice, first in line 1" },
 		{ "ttl_web = 5\n[category web]\nttl = 6\n", 3,
 		  "'ttl_web' is set twice, first in line 1" },
 		{ "seal_delay = \033[2J\n", 1, "seal_delay = '?[2J': must be" },
@@ -265,7 +266,7 @@ Test(tree_config, a_line_of_any_length)
 
 /* ---- categories */
 
-/* The lifetime of a category in a tree's options; UINT64_MAX: they do not name it. */
+/* Returns a category's lifetime in a tree's options, or UINT64_MAX if they do not name it. */
 static uint64_t lifetime(const struct ofs_config *c, const char *category)
 {
 	struct ofs_tree_options o = OFS_TREE_OPTIONS_INIT;
@@ -280,7 +281,7 @@ static uint64_t lifetime(const struct ofs_config *c, const char *category)
 
 Test(tree_config, a_category_of_any_name)
 {
-	write_text("ttl_shell = 1h\n[category analysis]\nttl = 30d\n"
+	write_text("ttl_shell = 1h\n[category analysis]\nttl = 30d\n[agent analysis]\nmax = 2G\n"
 		   "[category  two words ; and more]\n ttl = never ; for good\n"
 		   "[category web]\nttl = 90\n[category empty]\n");
 	cr_assert_eq(ofs_config_set(config, "ttl_notes", "2d", &err), 0, "%s", err.text);
@@ -368,7 +369,8 @@ Test(tree_config, a_store_is_told_a_value)
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
 
 	write_text("# mine\nremote: old\nscrub = 250\n[category news]\nttl = 9\n");
-	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://b/p?a=b;c", &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://b/p?a=b;c", &err), 0, "%s",
+		     err.text);
 	cr_assert_eq(ofs_config_store_set(dir, "remote", "s3://c", &err), 0, "%s", err.text);
 	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
 		cr_expect_eq(ofs_config_store_set(dir, "remote", lost[i], &err), -EINVAL);

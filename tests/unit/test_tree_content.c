@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Content through the tree: writing, cutting, sealing, sharing, and what it costs. */
+/* Content through the tree: writing, truncating, sealing, sharing, and the space it takes. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -108,7 +108,7 @@ static void expect(ofs_node f, const void *want, size_t len)
 	cr_assert_eq((size_t)attr_of(f).st_size, len);
 }
 
-/* Bytes that do not compress. */
+/* Returns incompressible bytes. The caller frees them. */
 static uint8_t *noise(size_t len, uint64_t seed)
 {
 	uint8_t *p = ofs_alloc(len + 8);
@@ -311,7 +311,7 @@ Test(tree_content, files_are_found_by_the_end_of_their_names)
 	cr_expect_eq(ending(make("c_1.txt"), ".txt", names, sizeof(names)), -ENODATA);
 }
 
-/* Bytes of frames in the packs' files. */
+/* Returns the bytes in all pack files, without their headers. */
 static uint64_t pack_bytes(void)
 {
 	char packs[80], file[512];
@@ -457,7 +457,7 @@ static bool is_hashed(ofs_node f)
 	return ofs_tree_getxattr(t, f, "user.offload.sha256", sha, 65) == 64;
 }
 
-/* It leaves no byte in the journal, yet that the file is to be sealed must not be forgotten. */
+/* Nothing is left in the journal, but the files must still be sealed. */
 Test(tree_content, what_only_changed_its_size_is_sealed_after_a_restart)
 {
 	OFS_FREE uint8_t *data = noise(2 * BLOCK, 7);
@@ -527,7 +527,7 @@ Test(tree_content, drafts_of_a_daemon_outlive_its_end)
 	resize(f, BLOCK - 7);
 	for (int i = 0; i < 3; i++) {
 		reopen();
-		/* Twice as long as the sealer sleeps. */
+		/* Twice the interval at which the sealer wakes up. */
 		if (i == 1)
 			nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
 		expect(f, data, BLOCK - 7);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The finder has the words that reading each word has. */
+/* The finder must find the same words as reading word by word. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +17,13 @@ static struct ofs_query *parse(const char *text)
 	return q;
 }
 
-/* ---- the slow way, and the finder's */
+/* ---- word by word, and by the finder */
 
 struct reading {
 	const struct ofs_query *query;
 	const char *text;
-	size_t from, to; /* of the block */
-	uint32_t found; /* words that begin in it */
+	size_t from, to; /* the block */
+	uint32_t found; /* words of the query that begin in the block */
 };
 
 static void take_word(void *arg, const struct ofs_word *word)
@@ -45,7 +45,7 @@ static uint32_t read_words(const struct ofs_query *q, const char *text, size_t l
 	return r.found;
 }
 
-/* All words, by blocks, each of which is checked. */
+/* Returns the words found in all blocks. Compares each block with reading word by word. */
 static uint32_t find_words(struct ofs_finder *f, const struct ofs_query *q, const char *text,
 			   size_t len)
 {
@@ -65,7 +65,7 @@ static uint32_t find_words(struct ofs_finder *f, const struct ofs_query *q, cons
 
 static uint32_t find_in(const struct ofs_query *q, const char *text, size_t len)
 {
-	/* Of just that size, so that a sanitizer sees what is read after it. */
+	/* Exactly that size, so that a sanitizer detects reads beyond the end. */
 	OFS_FREE char *copy = malloc(len + !len);
 	struct ofs_finder *f = ofs_finder_create(q);
 	uint32_t all;
@@ -103,7 +103,7 @@ Test(tree_finder, words_in_any_form)
 	cr_assert_eq(find("2026", "2026-01-31"), 1);
 }
 
-/* Their stems have three letters, the last of which is not one of every form. */
+/* The stem has three letters, and some forms lack the last one. */
 Test(tree_finder, short_words_in_any_form)
 {
 	cr_assert_eq(find("try", "try"), 1);
@@ -133,7 +133,7 @@ Test(tree_finder, names)
 	cr_assert_eq(find("x_y", "x_y xY"), 1);
 	cr_assert_eq(find("xY", "x_y"), 1);
 	cr_assert_eq(find("aB_c", "a_b_c"), 1);
-	/* Of which one is in the other, across its parts. */
+	/* A word of the query occurs inside another, across the borders of its parts. */
 	cr_assert_eq(find("loadUserId userid", "load_user_id"), 15);
 	cr_assert_eq(find("loadUserId my_userid", "load_user_id") & 15, 15);
 	cr_assert_eq(find("tryHoping", "try_hoping"), 7);
@@ -204,7 +204,7 @@ Test(tree_finder, typos)
 	cr_assert(find_typo("abcd", "acbd"));
 }
 
-/* All that a letter may be wrong in. */
+/* Each kind of typo, at any letter but the first. */
 Test(tree_finder, random_typos)
 {
 	static const char letters[] = "bcdfgklmnprt";
@@ -232,7 +232,7 @@ Test(tree_finder, random_typos)
 	}
 }
 
-/* ---- the ends of blocks */
+/* ---- borders of blocks */
 
 Test(tree_finder, words_across_blocks)
 {
@@ -254,7 +254,7 @@ Test(tree_finder, words_across_blocks)
 	ofs_query_destroy(q);
 }
 
-/* A part of a word is none, wherever a block begins or ends. */
+/* A part of a word is no match, wherever a block begins or ends. */
 Test(tree_finder, no_parts_of_words_across_blocks)
 {
 	static const char *const words[] = { "xneedle", "needlex",  "éneedle",
@@ -293,7 +293,7 @@ Test(tree_finder, every_place_of_a_short_text)
 	ofs_query_destroy(q);
 }
 
-/* ---- texts and queries of all kinds */
+/* ---- random texts and queries */
 
 static const char *const fragments[] = {
 	"get",	"user",	   "User",   "id",	 "Id",	   "HTTP",   "server",	"Ready",
@@ -307,7 +307,7 @@ static const char *const fragments[] = {
 
 static const char *const gaps[] = { " ", " ", " ", "\n", "_", "", "", ".", "-", "(", "  ", "\t" };
 
-/* Fragments with gaps, up to `max` bytes. */
+/* Draws fragments with gaps between them, up to `max` bytes. Returns their length. */
 static size_t draw_text(char *text, size_t max)
 {
 	size_t n = 0;
@@ -325,7 +325,7 @@ static size_t draw_text(char *text, size_t max)
 	}
 }
 
-/* A few fragments with gaps; some with a form that is no word. */
+/* Draws a query of a few fragments. Some get forms for starts or typos. */
 static struct ofs_query *draw_query(char *text, size_t max)
 {
 	struct ofs_query *q;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tree on a store of its own, and short words for what tests do with it. */
+/* A tree on a store of its own, with shorthands for what tests do with it. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -56,7 +56,7 @@ static inline void teardown(void)
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The node of a path, without a reference. */
+/* Returns the node of a path without keeping a reference. */
 static inline ofs_node walk(const char *p)
 {
 	struct ofs_entry e;
@@ -66,7 +66,7 @@ static inline ofs_node walk(const char *p)
 	return e.node;
 }
 
-/* The same, with a reference that is given back when the tree is closed. */
+/* Returns the node of a path and keeps a reference until the tree is closed. */
 static inline ofs_node hold(const char *p)
 {
 	struct ofs_entry e;
@@ -75,7 +75,7 @@ static inline ofs_node hold(const char *p)
 	return e.node;
 }
 
-/* What looking a path up comes to: 0 or -errno. */
+/* Looks a path up. Returns 0 or -errno. */
 static inline int try_walk(const char *p)
 {
 	struct ofs_entry e;
@@ -86,7 +86,7 @@ static inline int try_walk(const char *p)
 	return r;
 }
 
-/* Splits "a/b/c" into the node of a/b and the name c. */
+/* Splits "a/b/c": returns the node of a/b and sets *ret_name to c. */
 static inline ofs_node parent_of(const char *p, const char **ret_name)
 {
 	char head[1024];
@@ -119,7 +119,7 @@ static inline ofs_node make_of(const char *p, const void *data, size_t size)
 	return e.node;
 }
 
-/* A file that stays in memory, as a reference to it is kept. */
+/* Creates a file and keeps a reference to it, so that it stays in memory. */
 static inline ofs_node make(const char *p)
 {
 	return make_of(p, "x\n", 2);
@@ -151,7 +151,7 @@ static inline void link_to(ofs_node node, const char *p)
 	ofs_tree_forget(t, e.node, 1);
 }
 
-/* The value of user.offload.NAME; "-" when there is none. */
+/* Returns the value of user.offload.NAME, or "-" if there is none. */
 static inline const char *xattr(ofs_node node, const char *name)
 {
 	static char value[65536];
@@ -167,7 +167,7 @@ static inline const char *xattr(ofs_node node, const char *name)
 	return value;
 }
 
-/* Sets user.offload.NAME; 0 or -errno. */
+/* Sets user.offload.NAME. Returns 0 or -errno. */
 static inline int set_with(ofs_node node, const char *name, const char *value, int flags)
 {
 	char full[64];
@@ -189,7 +189,7 @@ static inline int unset(ofs_node node, const char *name)
 	return ofs_tree_removexattr(t, node, full);
 }
 
-/* Waits for the end of the collection of a tree; its state, for json_decref(). */
+/* Waits until the collection of a tree ends. Returns the state, for json_decref(). */
 static inline json_t *collected(const char *tree)
 {
 	json_t *json;
@@ -206,7 +206,7 @@ static inline json_t *collected(const char *tree)
 	return json;
 }
 
-/* The same, after asking for it ("": of all trees). */
+/* Collects a tree ("": all) and waits until it is done. Returns the state, for json_decref(). */
 static inline json_t *collect(const char *tree, const char *how)
 {
 	cr_assert_eq(set(walk(tree), "gc", how), 0, "%s", how);

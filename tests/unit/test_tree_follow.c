@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tree on a store that another host changes. */
+/* A tree on a store that follows another host's. */
 #include "store/store_state.h"
 #include "tree/core/label.h"
 #include "tree/core/root.h"
@@ -7,13 +7,13 @@
 
 #include "test_tree_fixture.h"
 
-static struct ofs_store *s; /* of the writer, `t` */
+static struct ofs_store *s; /* the store of the writer `t` */
 
 #include "test_replication_fixture.h"
 
-static struct ofs_tree *w; /* the follower's */
+static struct ofs_tree *w; /* the follower */
 
-/* What the kernel is asked to forget: names (n), content (c) and attributes (a). */
+/* What the kernel is told to drop: names (n), contents (c) and attributes (a). */
 static char told[4096];
 
 static void tell(char what, uint64_t node, const char *name)
@@ -59,7 +59,7 @@ static void open_follower(bool background)
 					       .content_changed = on_content };
 	cr_assert_eq(ofs_tree_open(other, &how, &err, &w), 0, "%s", err.text);
 	follower = w->store;
-	/* With threads, something may have been read by now. */
+	/* Threads may already have read something. */
 	if (!background)
 		ofs_store_set_objects(follower, get_object, NULL);
 	if (nlate)
@@ -111,7 +111,7 @@ static bool reload(void)
 	return newer;
 }
 
-/* The same in the other tree. */
+/* Runs a statement with `t` being the follower. */
 #define AT_FOLLOWER(statement)           \
 	do {                             \
 		struct ofs_tree *t_ = t; \
@@ -140,7 +140,7 @@ static void expect_text(const char *p, const char *want)
 	cr_assert_str_eq(text, want);
 }
 
-/* Answers are kept for a while: each time it is another question. */
+/* Answers are kept for a while, so each call asks a different question. */
 static bool finds(const char *word, const char *name)
 {
 	static unsigned int times;
@@ -191,7 +191,7 @@ Test(tree_follow, everything_is_there)
 	read_path(".offload/status.json");
 	cr_assert_eq(ofs_tree_setxattr(w, node, "user.offload.tags", "red", 3, 0), -EROFS);
 	cr_assert_eq(ofs_tree_write(w, node, "x", 1, 0), -EROFS);
-	/* What memory knows of labels follows. */
+	/* The labels kept in memory follow, too. */
 	cr_assert_eq(ofs_tree_setxattr(t, node, "user.offload.tags", "green", 5, 0), 0);
 	follow();
 	cr_assert_eq(at_follower(p), -ENOENT);
@@ -209,7 +209,7 @@ Test(tree_follow, the_kernel_is_told)
 	struct ofs_entry e;
 
 	start();
-	/* Nothing of what nobody knows. */
+	/* The kernel does not know these names yet, so it is told nothing. */
 	make_of("persistent/d/first", "x", 1);
 	follow();
 	cr_assert_str_eq(told, "");
@@ -238,7 +238,7 @@ Test(tree_follow, the_kernel_is_told)
 	cr_assert(was_told('n', d, "second"));
 	cr_assert_eq(ofs_tree_read(w, file, text, 10, 0), 6);
 	ofs_tree_forget(w, file, 1);
-	/* A newer state, without what lies between. */
+	/* A newer state, whose log was skipped. */
 	AT_FOLLOWER(other_dir = hold("persistent/d/first"));
 	make_of("persistent/d/third", "third\n", 6);
 	remove_at("persistent/d/first");
@@ -324,7 +324,7 @@ Test(tree_follow, search)
 	node = make_of("persistent/arrived.txt", "a pelican in the evening\n", 25);
 	make_of("cache/shell", "", 0);
 	follow();
-	/* By reading it, and by the index, though it is not sealed. */
+	/* First by reading, then by the index, although it is not sealed. */
 	cr_assert(finds("pelican", "arrived.txt"));
 	expect_indexed(2);
 	cr_assert(finds("pelican", "arrived.txt"));
@@ -335,7 +335,7 @@ Test(tree_follow, search)
 	follow();
 	expect_indexed(2);
 	cr_assert(finds("walrus", "arrived.txt"));
-	/* What it knows of the content stays. */
+	/* A new index keeps what is known of the content. */
 	import(reached, ofs_store_log_end(s));
 	reached = bring_index(true, 2);
 	cr_assert_not(reload());
@@ -364,7 +364,7 @@ Test(tree_follow, search)
 	cr_assert(finds("walrus", "moved.txt"));
 }
 
-/* Where content cannot be had now, it is looked for again. */
+/* Content that cannot be fetched now is looked for again later. */
 Test(tree_follow, search_of_what_is_away)
 {
 	make_of("persistent/away.txt", "a giraffe in the morning\n", 25);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Garbage collection of a tree, under a clock that is set. */
+/* Garbage collection of a tree, with a clock that the tests set. */
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-/* What is evictable goes at once, unless a test says otherwise. */
+/* Evictable files are removed at once, unless a test sets a grace. */
 static void begin(void)
 {
 	tree_options.grace_s = 0;
@@ -22,7 +22,7 @@ static void begin(void)
 
 TestSuite(tree_gc, .init = begin, .fini = teardown);
 
-/* ---- words */
+/* ---- helpers */
 
 static void put_text(const char *p, const char *text)
 {
@@ -60,7 +60,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
 
-/* That a task is idle is remembered for a moment. */
+/* Waits, since the idle state of a task is cached for a moment. */
 static void nap_until_known(void)
 {
 	for (int i = 0; i < 15; i++)
@@ -75,7 +75,7 @@ static long number(json_t *json, const char *name)
 	return n;
 }
 
-/* Collects; how many files went. */
+/* Collects. Returns the number of removed files. */
 static long run(void)
 {
 	return number(collect("", "run"), "removed");
@@ -111,7 +111,7 @@ static void expect_life(const char *p, const char *words)
 	cr_assert_not_null(strstr(life_of(p), words), "%s: %s, not %s", p, life_of(p), words);
 }
 
-/* ---- which files go */
+/* ---- which files are removed */
 
 struct kind {
 	const char *dir;
@@ -158,7 +158,7 @@ static void make_subject(const struct kind *kind, int bits, struct subject *ret)
 	cr_assert_eq(set(node, "ttl", bits & OLD ? "1h" : "10d"), 0);
 	if (bits & IMPORTANT)
 		cr_assert_eq(set(node, "important", "1"), 0);
-	/* By turns by ref and by path. */
+	/* Some steps refer by ref, some by path. */
 	snprintf(text, sizeof(text), "{\"outcome_ref\": \"%s\"}",
 		 bits & OLD ? ret->ref : ret->path);
 	snprintf(step, sizeof(step), "tasks/%s/history/step_%s.json",
@@ -194,18 +194,18 @@ Test(tree_gc, every_combination)
 		cr_assert_eq(try_walk(ref), s->goes ? -EKEYEXPIRED : 0, "%s", s->path);
 		gone += s->goes;
 	}
-	/* One in each place where files go, and one more where the task has ended; none where it is live. */
+	/* The old file in each of five places, and in the ended task also the fresh one. */
 	cr_assert_eq(gone, 6);
-	/* A second one finds nothing to do. */
+	/* A second run has nothing to do. */
 	cr_assert_eq(run(), 0);
 }
 
-/* Nothing goes before its time, whatever its category, and goes after it. */
+/* Each category's files stay for its lifetime and are removed after it. */
 Test(tree_gc, every_category)
 {
 	static const struct {
 		const char *dir;
-		int64_t ttl; /* 0: never */
+		int64_t ttl; /* 0: never expires */
 	} table[] = {
 		{ "cache/shell", 30 * MINUTE }, { "cache/search", 6 * HOUR },
 		{ "cache/web", 6 * HOUR },	{ "cache/file_read", 24 * HOUR },
@@ -229,7 +229,7 @@ Test(tree_gc, every_category)
 			snprintf(p, sizeof(p), "%s/file", table[i].dir);
 			if (!ttl || passed < ttl)
 				cr_assert_eq(try_walk(p), 0, "%s", p);
-			/* A quarter of it for a use that nobody saw, and a second to round. */
+			/* A quarter more for uses that nobody saw, and a second for rounding. */
 			else if (passed > ttl + ttl / 4 + SECOND)
 				cr_assert_neq(try_walk(p), 0, "%s", p);
 		}
@@ -238,7 +238,7 @@ Test(tree_gc, every_category)
 	}
 }
 
-/* ---- what renews */
+/* ---- what counts as a use */
 
 Test(tree_gc, a_use_renews)
 {
@@ -258,7 +258,7 @@ Test(tree_gc, a_use_renews)
 		slice = hold("cache/shell/sliced:1");
 		cr_assert_gt(ofs_tree_read(t, slice, buf, sizeof(buf), 0), 0);
 		ofs_tree_forget(t, slice, 1);
-		/* To ask how long it has is no use. */
+		/* Asking when it expires is no use. */
 		if (i < 2)
 			xattr(walk("cache/shell/looked-at"), "expires");
 		run();
@@ -304,7 +304,7 @@ Test(tree_gc, ageing_survives_restarts)
 	cr_assert_eq(try_walk("cache/shell/new"), 0);
 }
 
-/* A file with a name that is kept stays under all its names. */
+/* A file that has a name outside the working tier keeps all its names. */
 Test(tree_gc, names)
 {
 	ofs_node node;
@@ -326,7 +326,7 @@ Test(tree_gc, names)
 	cr_assert_eq(try_walk("cache/shell/two"), -ENOENT);
 }
 
-/* By each of its names it has a time, and the longest counts. */
+/* The longest of the lifetimes that its names give counts. */
 Test(tree_gc, names_with_different_times)
 {
 	ofs_node node;
@@ -375,7 +375,7 @@ Test(tree_gc, the_end_of_a_task)
 	cr_assert_eq(try_walk("persistent/reports/kept"), 0);
 }
 
-/* What comes into a task after its end has its own time. */
+/* Files made in a task after its end have their own lifetime. */
 Test(tree_gc, after_the_end_of_a_task)
 {
 	make_path("tasks/t/shell/x");
@@ -399,7 +399,7 @@ Test(tree_gc, after_the_end_of_a_task)
 	cr_assert_str_eq(xattr(walk("cache"), "state"), "-");
 }
 
-/* A task that was ended and kept after all is not ended any more when it comes back. */
+/* An ended task that is promoted and later moved back is live. */
 Test(tree_gc, an_ended_task_that_was_promoted)
 {
 	make_path("tasks/t/shell/x");
@@ -425,7 +425,7 @@ static void put_step(const char *p, const char *names)
 	put_text(p, text);
 }
 
-/* A path names what is there now; what was there when it was read stays, too. */
+/* A path keeps the file that is there now, and the one that was there when the step was read. */
 Test(tree_gc, a_step_names_a_path)
 {
 	make_path("cache/shell/x");
@@ -484,7 +484,7 @@ Test(tree_gc, how_a_step_names_a_file)
 	cr_assert_eq(try_walk("cache/shell/other"), -ENOENT);
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file0"), "lifecycle"),
 				  "tasks/t/history/step_0.json"));
-	/* A step that is rewritten names what it names now, and a step that is gone nothing. */
+	/* A rewritten step keeps what it names now. A removed step keeps nothing. */
 	cr_assert_gt(ofs_tree_write(t, walk("tasks/t/history/step_0.json"), "{}        ", 10, 0),
 		     0);
 	ofs_tree_setattr(t, walk("tasks/t/history/step_0.json"),
@@ -538,12 +538,12 @@ Test(tree_gc, tombstones)
 		strstr(json_string_value(json_object_get(json, "why")), "its lifetime is 30m"));
 	cr_assert_not_null(json_string_value(json_object_get(json, "removed")));
 	json_decref(json);
-	/* A ref that never was is something else. */
+	/* A ref that was never given has no tombstone. */
 	cr_assert_eq(try_walk("refs/zzzzzz"), -ENOENT);
 	cr_assert_eq(try_walk("refs/zzzzzz:info"), -ENOENT);
 }
 
-/* Who may not read a file does not use it by looking a slice of it up. */
+/* Looking up a slice is no use of the file if it is refused. */
 Test(tree_gc, lookups_of_others_are_no_use)
 {
 	const struct ofs_setattr closed = { .set = OFS_SET_MODE, .mode = 0600 };
@@ -560,7 +560,7 @@ Test(tree_gc, lookups_of_others_are_no_use)
 	cr_assert_eq(run(), 1);
 }
 
-/* That and what it was is for the store's owner. */
+/* Only the owner of the store sees tombstones. */
 Test(tree_gc, tombstones_of_others)
 {
 	const struct ofs_cred other = { .uid = 12345, .gid = 12345 };
@@ -577,7 +577,7 @@ Test(tree_gc, tombstones_of_others)
 	cr_assert_eq(ofs_tree_lookup_as(t, walk("refs"), name, &other, &e), -ENOENT);
 }
 
-/* ---- what is told */
+/* ---- reports */
 
 Test(tree_gc, dry_run)
 {
@@ -592,7 +592,7 @@ Test(tree_gc, dry_run)
 	json = root_json("gc.0");
 	cr_assert_str_eq(json_string_value(json_object_get(json, "path")), "cache/shell/file");
 	cr_assert_str_eq(json_string_value(json_object_get(json, "action")), "remove");
-	/* "41m" where the clock's second ended since the file was made, else "40m 59s". */
+	/* "40m 59s" or "41m", depending on when within a second the file was made. */
 	why = json_string_value(json_object_get(json, "why"));
 	cr_assert(!strncmp(why, "unused for 4", 12) && strstr(why, ", its lifetime is 30m"), "%s",
 		  why);
@@ -626,7 +626,7 @@ Test(tree_gc, explanations)
 				  "goes with the next collection: its lifetime of 30m ended at "));
 }
 
-/* A step in a directory that others cannot list is not named to them. */
+/* The explanation does not name a step in a directory that others cannot list. */
 Test(tree_gc, explanations_for_others)
 {
 	const struct ofs_setattr closed = { .set = OFS_SET_MODE, .mode = 0711 };
@@ -662,7 +662,7 @@ static void expect_collection(const char *tree, const char *state)
 	json_decref(json);
 }
 
-/* Each tree has a collection of its own, and nobody who asks waits for that of another. */
+/* A request does not wait for the collection of another tree. */
 Test(tree_gc, requests_take_turns)
 {
 	static const char *const trees[] = { "agents/a", "agents/b", "agents/c" };
@@ -671,7 +671,7 @@ Test(tree_gc, requests_take_turns)
 		ofs_tree_forget(t, make_dir(trees[i]), 1);
 	make_path("agents/a/cache/shell/x");
 	make_path("agents/b/cache/shell/x");
-	/* For a second, it is tried again and again whether this one can go. */
+	/* Tries to remove this one are repeated for a second. */
 	make("agents/a/cache/shell/open");
 	put_text("agents/b/cache/shell/file", "text\n");
 	pass(HOUR);
@@ -690,7 +690,7 @@ Test(tree_gc, requests_take_turns)
 	cr_expect_eq(try_walk("agents/a/cache/shell/open"), 0);
 }
 
-/* ---- what cannot be read */
+/* ---- read errors */
 
 /* Flips a bit of a file of the store where it has these bytes. */
 static void flip(const char *file, const char *bytes)
@@ -759,7 +759,7 @@ Test(tree_gc, a_step_that_cannot_be_read_is_read_again)
 	expect_life(name, "step_1.json, which refers to it");
 }
 
-/* ---- room */
+/* ---- shortage of space */
 
 static void grant(uint64_t grace_s, uint64_t keep)
 {
@@ -776,7 +776,7 @@ static void put_large(const char *p)
 	ofs_tree_forget(t, make_of(p, data, sizeof(data)), 1);
 }
 
-/* A conversation that rests for some days finds what its pointers lead to. */
+/* After a rest of some days, a conversation still finds what its pointers name. */
 Test(tree_gc, what_is_evictable_stays_for_its_grace)
 {
 	json_t *json;
@@ -819,7 +819,7 @@ Test(tree_gc, what_is_evictable_is_told)
 	json_decref(json);
 }
 
-/* Where room is short, what was used longest ago goes first, and nothing that is not evictable. */
+/* If space is short, evictable files go, the least recently used first. */
 Test(tree_gc, pressure_takes_what_was_used_longest_ago)
 {
 	static const char *const kept[] = { "cache/shell/pinned",  "cache/reports/forever",
@@ -843,7 +843,7 @@ Test(tree_gc, pressure_takes_what_was_used_longest_ago)
 		put_large(p);
 		pass(5 * SECOND);
 	}
-	/* The first one of them is used once more. */
+	/* The first of them is used again. */
 	cr_assert_gt(ofs_tree_read(t, walk("cache/shell/0"), buf, sizeof(buf), 0), 0);
 	snprintf(ref, sizeof(ref), "refs/%s:info", ref_of("cache/shell/1"));
 	pass(32 * MINUTE);
@@ -914,7 +914,7 @@ Test(tree_gc, a_task_is_live_while_anything_in_it_is_used)
 	cr_assert_eq(run(), 0, "it is live again");
 }
 
-/* What a step of a task keeps goes when that is idle, and stays when it is used again in time. */
+/* A step stops keeping files when its task becomes idle, unless the task is used again in time. */
 Test(tree_gc, steps_of_idle_tasks_keep_nothing)
 {
 	char buf[8];
@@ -941,7 +941,7 @@ Test(tree_gc, steps_of_idle_tasks_keep_nothing)
 
 /* ---- the clock */
 
-/* Whoever comes back after a month finds all as it was, but for an hour. */
+/* After a month of being closed, a store looks as if an hour had passed. */
 Test(tree_gc, a_month_of_being_closed_is_an_hour)
 {
 	make_path("cache/shell/x");
@@ -962,9 +962,9 @@ Test(tree_gc, a_month_of_being_closed_is_an_hour)
 	cr_assert_eq(run(), 2);
 }
 
-/* ---- what is beyond limits */
+/* ---- beyond the limits */
 
-/* The text is repeated `n` times between `before` and `after`. */
+/* Makes a step with `n` times `text` between `before` and `after`. */
 static void put_long_step(const char *p, const char *before, const char *text, size_t n,
 			  const char *after)
 {
@@ -1014,7 +1014,7 @@ Test(tree_gc, a_step_beyond_the_limits_keeps_all)
 	}
 }
 
-/* So do steps that refer to more than is kept in memory, until there is room. */
+/* Steps beyond the memory for them also count as referring to every file, until there is room. */
 Test(tree_gc, steps_beyond_the_memory_for_them_keep_all)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf name = OFS_BUF_INIT;

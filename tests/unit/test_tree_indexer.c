@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The indexer: the search index follows what happens in the tree. */
+/* The indexer: the search index follows all changes of the tree. */
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -19,7 +19,7 @@ static const char *below(const char *name)
 	return full;
 }
 
-/* Everything that was done is in the index. */
+/* Waits until the index has everything done so far. */
 static void settle(void)
 {
 	struct ofs_indexer_stats st;
@@ -32,7 +32,7 @@ static void settle(void)
 
 static char found[4096];
 
-/* The paths of files. */
+/* Appends the paths of files to `found`. */
 static void add_paths(const struct ofs_u64_list *files)
 {
 	for (size_t i = 0; i < files->n; i++) {
@@ -44,7 +44,7 @@ static void add_paths(const struct ofs_u64_list *files)
 	}
 }
 
-/* What has all words of a text, or any of them. */
+/* Files that have all words of a text, or any of them. */
 struct lookup {
 	bool labels, any;
 	struct ofs_u64_list list;
@@ -178,7 +178,7 @@ Test(indexer, follows_a_directory)
 	settle();
 	cr_assert_str_eq(words("first"), "persistent/web/x");
 	cr_assert_str_eq(words("second"), "persistent/web/deep/y");
-	/* Its directories are no longer taken for ones of the working tier. */
+	/* Its directories are no longer taken for those of the working tier. */
 	make_text("persistent/web/deep/z", "third page\n");
 	settle();
 	cr_assert_str_eq(words("third"), "persistent/web/deep/z");
@@ -300,7 +300,7 @@ Test(indexer, the_working_tier_is_noted_no_more_once_it_is_known)
 	make_dir("cache/other");
 	node = make_text("cache/shell/a", "x\n");
 	make_text("cache/other/b", "x\n");
-	cr_assert_eq(stats().waiting, 0); /* there is no index yet to tell of */
+	cr_assert_eq(stats().waiting, 0); /* without an index there is nothing to remove from it */
 	settle();
 	overwrite(node, "y");
 	make_text("cache/shell/c", "z\n");
@@ -342,7 +342,7 @@ Test(indexer, what_is_complete_is_not_looked_at_again)
 	cr_assert_eq(ofs_fts_is_complete(ofs_indexer_index(t->indexer)), 1);
 }
 
-/* Runs `fn` in a process of its own that has the tree open, and dies without closing it. */
+/* Runs `fn` on the open tree in a child, which then dies without closing it. */
 static void in_one_that_dies(void (*fn)(void))
 {
 	int status;
@@ -528,7 +528,7 @@ static void open_in_background(void)
 	cr_assert_eq(ofs_tree_open(path, &opts, &err, &t), 0, "%s", err.text);
 }
 
-/* Up to half a minute. */
+/* Waits up to half a minute. */
 static bool comes_true(bool (*fn)(const char *what), const char *what)
 {
 	for (int i = 0; i < 3000; i++) {

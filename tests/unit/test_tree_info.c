@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* F:info and F:summary, and .offload/. */
+/* F:info, F:summary and .offload/. */
 #include <jansson.h>
 
 #include "base/buf.h"
@@ -7,7 +7,7 @@
 
 TestSuite(tree_info, .init = setup, .fini = teardown);
 
-/* What a path reads; valid until the next call. */
+/* Returns the content of a file, valid until the next call. */
 static const char *text_of(const char *p)
 {
 	static struct ofs_buf text;
@@ -196,7 +196,7 @@ Test(tree_info, info_is_there_by_every_way_to_a_file)
 	cr_assert_eq(try_walk("cache/none:info"), -ENOENT);
 }
 
-/* ---- the same node, and another */
+/* ---- when the node changes */
 
 static ofs_node node_of(const char *p)
 {
@@ -204,7 +204,7 @@ static ofs_node node_of(const char *p)
 
 	cr_assert_eq(ofs_tree_walk(t, p, &e), 0, "%s", p);
 	cr_assert_not(e.keep_name, "%s", p);
-	return e.node; /* held until the tree is closed */
+	return e.node; /* the reference stays until the tree is closed */
 }
 
 Test(tree_info, another_node_only_for_another_text)
@@ -223,7 +223,7 @@ Test(tree_info, another_node_only_for_another_text)
 	cr_assert_eq(node_of("cache/f:summary"), node_of("cache/f:summary"));
 }
 
-/* The text of a summary says nothing of the mode, but whoever holds it must be able to read it. */
+/* The summary's text does not show the mode, but its own mode must follow that of the file. */
 Test(tree_info, a_mode_is_that_of_the_file_now)
 {
 	struct ofs_setattr mode = { .set = OFS_SET_MODE, .mode = 0600 };
@@ -266,7 +266,7 @@ Test(tree_info, names_are_taken_where_the_file_exists)
 
 /* ---- summaries */
 
-/* What stands in the summary of a file below the two lines that say what it is. */
+/* Returns a summary without its first two lines, which describe the file. */
 static const char *body_of(const char *p)
 {
 	const char *text = text_of(p);
@@ -337,7 +337,7 @@ Test(tree_info, a_summary_begins_with_what_the_file_is)
 	cr_assert_eq(strncmp(text_of("tasks/t1/web/f:summary"), "A title\ntasks/", 14), 0);
 }
 
-/* Lines "1".."n" as they stand in a summary: all of them, or the first and the last ten. */
+/* Returns the lines of a file with the lines "1" to "n" as a summary shows them. */
 static const char *numbered(int n)
 {
 	static char text[1024];
@@ -382,7 +382,7 @@ Test(tree_info, head_and_tail)
 	}
 }
 
-/* `n` lines of `width` letters each. */
+/* Makes a file of `n` lines with `width` letters each. */
 static ofs_node make_wide(const char *p, int n, size_t width)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf data = OFS_BUF_INIT;
@@ -416,14 +416,12 @@ Test(tree_info, wide_lines_are_cut_and_say_so)
 	strcpy(want + 203, "\n");
 	cr_assert_str_eq(body_of("cache/exact:summary"), want);
 
-	/* What is read of the head ends a few bytes into line 9, which is cut all the same. */
+	/* The part read from the head ends within line 9, which is still marked as cut. */
 	make_wide("cache/edge", 9, 2047);
 	cr_assert_eq(count_of(body_of("cache/edge:summary"), "...\n"), 9, "%s",
 		     body_of("cache/edge:summary"));
 
-	/*
-	 * Ten lines that do not fit into what is read of the head: none is passed over in silence.
-	 */
+	/* Ten lines that exceed the part read from the head: the gap is marked. */
 	make_wide("cache/ten", 10, 5000);
 	cr_assert_not_null(strstr(body_of("cache/ten:summary"), "\n10: www"));
 	cr_assert_not_null(strstr(body_of("cache/ten:summary"), "\n...\n"));
@@ -485,7 +483,7 @@ Test(tree_info, a_report_stays_as_it_is_for_who_looks_twice)
 		ahead += 2 * OFS_NS_PER_S;
 		cr_assert_neq(node_of(names[i]), first, "but not for ever");
 	}
-	/* Not even for who looks all the time. */
+	/* Not even if it is looked up all the time. */
 	for (int i = 0; i < 2000; i++) {
 		ofs_node now = node_of(names[0]);
 

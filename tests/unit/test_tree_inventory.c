@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names in .offload/list/: what they ask for, in which order, page by page. */
+/* Names in .offload/list/: filters, orders and pages. */
 #include "tree/virtual/inventory.h"
 
 #include "tree/core/place.h"
@@ -89,7 +89,7 @@ Test(tree_inventory, malformed_requests_are_refused)
 
 /* ---- pages */
 
-/* The page of that name. */
+/* Returns the text of the page for a request. The caller frees it. */
 static char *page(const char *name)
 {
 	OFS_FREE char *full = ofs_format(".offload/list/%s", name);
@@ -103,7 +103,7 @@ static char *page(const char *name)
 	return text;
 }
 
-/* The last parts of the paths of all pages, each and a blank. */
+/* Returns the file names of all pages, each followed by a blank. */
 static const char *files(const char *request)
 {
 	const char *from = strstr(request, " from:");
@@ -132,7 +132,7 @@ static const char *files(const char *request)
 	}
 }
 
-/* The value of from: for the page after this one. */
+/* Returns the value of from: that leads to the next page. The caller frees it. */
 static char *next_of(const char *text)
 {
 	const char *next = strstr(text, "\"next\":\"");
@@ -195,7 +195,7 @@ Test(tree_inventory, a_file_counts_by_another_name_once_the_last_is_gone)
 	cr_expect_str_eq(files("sort:path below:cache"), "cc bb xx ");
 }
 
-/* Two names are left, in a directory that is not the one where it was named last. */
+/* Makes a file with two names left, both in another directory than the name it got last. */
 static void make_two_of_three(void)
 {
 	fill();
@@ -237,7 +237,7 @@ Test(tree_inventory, names_are_those_of_now)
 	cr_expect_str_eq(files(name), "c2 b2 aa ee ");
 }
 
-/* How many pages with files there are, and how many files. */
+/* Returns the number of pages that have files, and sets *ret_files to the number of files. */
 static size_t count_pages(const char *request, size_t *ret_files)
 {
 	OFS_FREE char *name = ofs_strdup(request);
@@ -257,7 +257,7 @@ static size_t count_pages(const char *request, size_t *ret_files)
 	}
 }
 
-/* More than 12 MiB of lines, with names that JSON writes six times as long. */
+/* More than 12 MiB of lines: JSON writes these names six times as long. */
 Test(tree_inventory, long_lines_make_a_page_of_fewer_files)
 {
 	char deep[1200] = "cache", name[1300];
@@ -279,7 +279,7 @@ Test(tree_inventory, long_lines_make_a_page_of_fewer_files)
 	cr_expect_eq(n, 500);
 }
 
-/* Another request, for which what was read to its end is given up. */
+/* Makes another request, which drops a list that was read to its end. */
 static void forget(void)
 {
 	OFS_FREE char *text = page("sort:modified max:1");
@@ -294,12 +294,12 @@ Test(tree_inventory, what_was_gathered_outlasts_changes_and_can_be_had_again)
 	fill();
 	first = page("sort:size page:2");
 	next = next_of(first);
-	/* It is larger than what was shown last now, and the one that was shown has gone. */
+	/* bb becomes larger than the last file shown, and that file is removed. */
 	cr_assert_eq(ofs_tree_write(t, walk("cache/web/bb"), "xxxxxxxxxxxx", 12, 0), 12);
 	drop("cache/shell/cc");
 	name = ofs_format("sort:size from:%s", next);
 	cr_expect_str_eq(files(name), "bb aa ee ");
-	/* Gathered again, without what has changed since. */
+	/* The list is made again, without the changed files. */
 	forget();
 	more = ofs_format("sort:size page:1 from:%s", next);
 	cr_expect_str_eq(files(more), "aa ee ");
@@ -352,7 +352,7 @@ Test(tree_inventory, the_first_files_are_those_of_the_whole_list)
 		name = ofs_format("sort:%s max:2", orders[i]);
 		some = page(name);
 		cr_expect(strstr(some, "{\"files\":5,\"bytes\":14,"), "%s", some);
-		/* What was gathered for two is not enough. */
+		/* A list that was gathered for two files is not enough for all. */
 		name[strcspn(name, " ")] = '\0';
 		all = page(name);
 		rest = strchr(all, '\n') + 1;

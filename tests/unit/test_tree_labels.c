@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes that can be set: ttl, important, tags, title, category, and the user's own. */
+/* Settable attributes: ttl, important, tags, title, category, and the user's own. */
 #include <inttypes.h>
 
 #include "base/tokens.h"
@@ -10,7 +10,7 @@ TestSuite(tree_labels, .init = setup, .fini = teardown);
 
 static const char *const settable[] = { "ttl", "important", "tags", "title", "category" };
 
-/* `n` times the same letter. */
+/* Returns a text of `n` equal letters, in a static buffer. */
 static const char *letters(size_t n)
 {
 	static char text[OFS_XATTR_VALUE_MAX + 2];
@@ -22,7 +22,7 @@ static const char *letters(size_t n)
 
 struct value {
 	const char *set;
-	const char *reads; /* NULL: it is -EINVAL and changes nothing */
+	const char *reads; /* NULL: setting fails with -EINVAL and changes nothing */
 };
 
 static void expect_values(ofs_node f, const char *name, const char *usual, const struct value *list,
@@ -183,7 +183,7 @@ Test(tree_labels, category)
 	cr_assert_str_eq(xattr(f, "category"), "shell", "that of its directory again");
 }
 
-/* Some programs write the final NUL too; any other is part of no value. */
+/* Some programs include the final NUL. Any other NUL is refused. */
 Test(tree_labels, a_final_nul_is_no_part_of_a_value)
 {
 	ofs_node f = make("cache/f");
@@ -224,7 +224,7 @@ Test(tree_labels, create_and_replace)
 	}
 }
 
-/* What is set to nothing is gone; the flags mean what they mean all the same. */
+/* Setting an empty value removes the attribute, and the flags keep their meaning. */
 Test(tree_labels, flags_of_an_empty_value)
 {
 	static const struct {
@@ -283,7 +283,7 @@ Test(tree_labels, they_survive)
 	cr_assert_str_eq(xattr(f, "category"), "web");
 }
 
-/* ---- how long a file lives */
+/* ---- lifetimes */
 
 Test(tree_labels, defaults_follow_from_the_category)
 {
@@ -307,7 +307,7 @@ Test(tree_labels, defaults_follow_from_the_category)
 		strcat(full, "/f");
 		f = make(full);
 		cr_assert_str_eq(xattr(f, "ttl"), list[i].ttl, "%s", full);
-		/* The one that was set counts. */
+		/* Its own category takes precedence. */
 		cr_assert_eq(set(task, "category", list[i].category), 0);
 		cr_assert_str_eq(xattr(task, "ttl"), list[i].ttl);
 	}
@@ -335,7 +335,7 @@ Test(tree_labels, only_the_working_tier_expires)
 	}
 }
 
-/* The time in `expires`, in seconds. */
+/* Returns the time in `expires`, in seconds. */
 static int64_t expires(ofs_node f)
 {
 	struct tm tm = { 0 };
@@ -345,9 +345,7 @@ static int64_t expires(ofs_node f)
 	return timegm(&tm);
 }
 
-/*
- * Whether a time is so many seconds after the last change, which counts from the next full second.
- */
+/* Returns true if `at` is `seconds` after the last change, rounded up to a full second. */
 static bool is_after_use(ofs_node f, int64_t at, int64_t seconds)
 {
 	struct stat st;
@@ -397,7 +395,7 @@ Test(tree_labels, times_that_are_set_are_no_uses)
 	ofs_node f = make("cache/f");
 	struct stat st;
 
-	/* To set them is one. */
+	/* Setting the times is itself a use. */
 	cr_assert_eq(ofs_tree_setattr(t, f, &attr, &st), 0);
 	cr_assert(is_after_use(f, expires(f), 86400));
 	attr.atime = attr.mtime = INT64_MIN;
@@ -420,12 +418,12 @@ Test(tree_labels, tokens_are_estimated_from_the_text)
 		snprintf(want, sizeof(want), "%" PRIu64, ofs_tokens_count(text, sizes[i]));
 		cr_assert_str_eq(xattr(make_of(name, text, sizes[i]), "tokens"), want);
 	}
-	/* A large one is like its beginning. */
+	/* A large file is assumed to be like its start. */
 	estimate = strtoll(xattr(make_of("cache/large", text, 1 << 20), "tokens"), NULL, 10);
 	cr_assert_leq(llabs(estimate - (long long)ofs_tokens_count(text, 1 << 20)), 100);
 }
 
-/* ---- what can be set on what */
+/* ---- what can be set, and where */
 
 Test(tree_labels, what_cannot_be_set)
 {
@@ -452,7 +450,7 @@ Test(tree_labels, what_cannot_be_set)
 	ofs_tree_forget(t, slice.node, 1);
 }
 
-/* A refused value leaves even the times alone. */
+/* A refused value does not even change the times. */
 Test(tree_labels, what_is_refused_changes_nothing)
 {
 	static const char *const bad[] = { "7w", "2", "a,,b", "a\nb", "a/b" };
@@ -466,9 +464,9 @@ Test(tree_labels, what_is_refused_changes_nothing)
 	cr_assert_eq(memcmp(&before, &after, sizeof(before)), 0);
 }
 
-/* ---- the list */
+/* ---- listing */
 
-/* Whether listxattr() names it. */
+/* Returns true if listxattr() lists the name. */
 static bool is_listed(ofs_node node, const char *name)
 {
 	static char names[65536];
@@ -501,7 +499,7 @@ Test(tree_labels, what_was_not_set_is_not_listed)
 	cr_assert(is_listed(f, "user.offload.tokens"));
 }
 
-/* ---- the user's own */
+/* ---- the user's own attributes */
 
 Test(tree_labels, attributes_of_the_users_own)
 {
@@ -525,7 +523,7 @@ Test(tree_labels, attributes_of_the_users_own)
 		cr_assert_arr_eq(value, "a\0b", 3);
 		cr_assert_eq(ofs_tree_setxattr(t, f, "user.empty", "", 0, 0), 0);
 		cr_assert_eq(ofs_tree_getxattr(t, f, "user.empty", value, sizeof(value)), 0);
-		/* Not ours: the name goes on, or is another. */
+		/* Names outside our namespace: without the dot after "user.offload". */
 		cr_assert_eq(ofs_tree_setxattr(t, f, "user.offloaded", "1", 1, 0), 0);
 		cr_assert_eq(ofs_tree_setxattr(t, f, "user.offload", "1", 1, 0), 0);
 		cr_assert(is_listed(f, "user.mine") && is_listed(f, "user.empty"));
@@ -560,7 +558,7 @@ Test(tree_labels, limits_of_the_users_own)
 	cr_assert_eq(ofs_tree_setxattr(t, f, "user.max", letters(OFS_XATTR_VALUE_MAX + 1),
 				       OFS_XATTR_VALUE_MAX + 1, 0),
 		     -E2BIG);
-	/* Until the file has no room for more, which is no harm to what it has. */
+	/* Until the file has no room for more, which leaves the others intact. */
 	for (int r = 0; r == 0; n++) {
 		snprintf(name, sizeof(name), "user.more%d", n);
 		r = ofs_tree_setxattr(t, f, name, letters(20000), 20000, 0);

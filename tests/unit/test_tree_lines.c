@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices of real files against a plain line model. */
+/* Slices of real files, compared with a plain model of lines. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ftw.h>
@@ -77,7 +77,7 @@ struct text {
 	uint64_t len;
 };
 
-/* Where line `n` (from 1) starts; the length of the text when there are fewer lines. */
+/* Returns the offset of line `n` (from 1), or the length of the text if it has fewer lines. */
 static uint64_t line_start(const struct text *x, uint64_t n)
 {
 	uint64_t off = 0;
@@ -110,7 +110,7 @@ static ofs_node make(const char *name, const void *data, size_t len)
 	return e.node;
 }
 
-/* Reads the whole of a slice, in portions. */
+/* Reads a whole slice in portions. */
 static void read_all(const struct ofs_entry *e, struct ofs_buf *ret)
 {
 	size_t size = (size_t)e->attr.st_size, portion = 1 + rnd(size + 3);
@@ -247,7 +247,7 @@ Test(tree_lines, every_slice_of_small_sealed_files)
 	each_small(true);
 }
 
-/* Lines of all lengths over several blocks; now and then one that is longer than a block. */
+/* Returns lines of all lengths over several blocks, a few of them longer than a block. */
 static struct text big_text(uint64_t len, bool final_newline)
 {
 	uint8_t *p = ofs_alloc(len);
@@ -322,7 +322,7 @@ Test(tree_lines, slices_across_holes)
 	free((void *)x.data);
 }
 
-/* Takes the notice off; *ret_next becomes the path that continues, "" when there is no notice. */
+/* Removes the notice. Sets ret_next to the path that continues, or "" without a notice. */
 static void split_notice(struct ofs_buf *b, char *ret_next, size_t size)
 {
 	const char *mark, *with, *p;
@@ -579,4 +579,21 @@ Test(tree_lines, a_slice_follows_its_base_or_is_stale)
 	cr_assert_eq(ofs_tree_getattr(t, e.node, &e.attr), -ESTALE);
 	cr_assert_eq(ofs_tree_read(t, e.node, buf, 8, 0), -ESTALE);
 	ofs_tree_forget(t, e.node, 1);
+}
+
+Test(tree_lines, a_slice_whose_notice_would_be_false_is_stale)
+{
+	static const char before[] = "aaa\naaa\nbbb\n", after[] = "a\na\naaa\nbbb\n";
+	struct ofs_entry e, f;
+	char buf[256];
+
+	make("f", before, 12);
+	reopen_with(0, 8);
+	cr_assert_eq(ofs_tree_lookup(t, cache, "f", &f), 0);
+	cr_assert_eq(ofs_tree_lookup(t, cache, "f:1-", &e), 0);
+	cr_assert_gt(ofs_tree_read(t, e.node, buf, sizeof(buf), 0), 8);
+	cr_assert_eq(ofs_tree_write(t, f.node, after, 12, 0), 12);
+	cr_assert_eq(ofs_tree_read(t, e.node, buf, sizeof(buf), 0), -ESTALE);
+	ofs_tree_forget(t, e.node, 1);
+	ofs_tree_forget(t, f.node, 1);
 }

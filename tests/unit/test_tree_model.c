@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random operations against a model in memory, through sealing, restarts and deaths. */
+/* Random operations compared with a model in memory, through sealing, restarts and kills. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ftw.h>
@@ -23,22 +23,22 @@
 
 static char dir[SCRATCH_SIZE];
 static char path[64];
-static struct ofs_tree *t; /* NULL: operations change the model alone */
+static struct ofs_tree *t; /* NULL: operations change only the model */
 static const struct ofs_cred cred = { 1000, 1000 };
 
 struct node {
 	bool used;
 	bool is_dir;
-	bool held; /* a reference keeps it once it has no name */
+	bool held; /* a reference keeps it even without a name */
 	int nlink;
 	int parent; /* of a directory */
-	ofs_node number; /* 0: not seen yet */
+	ofs_node number; /* 0: not known yet */
 	uint8_t *bytes;
 	uint64_t size;
-	int names[NAMES]; /* of a directory: index of the node, 0: none */
+	int names[NAMES]; /* of a directory: the node's index, 0: none */
 };
 
-static struct node nodes[NODES]; /* 0 is cache/ */
+static struct node nodes[NODES]; /* node 0 is cache/ */
 static uint64_t seed, state;
 static int step;
 static bool in_child;
@@ -128,7 +128,7 @@ static const char *name_of(int n)
 	return names[n];
 }
 
-/* A directory that has a name. */
+/* Returns a random directory, or 0 (cache/). */
 static int any_dir(void)
 {
 	int i = (int)rnd(NODES);
@@ -136,7 +136,7 @@ static int any_dir(void)
 	return nodes[i].used && nodes[i].is_dir ? i : 0;
 }
 
-/* A file with a name or a holder; 0: none was found. */
+/* Returns a random file that has a name or a holder, or 0. */
 static int any_file(void)
 {
 	int first = (int)rnd(NODES);
@@ -329,7 +329,7 @@ static void do_link(void)
 	nodes[i].nlink++;
 }
 
-/* From few kinds of content, so that much of it is the same. */
+/* Draws from a few kinds of content, so that much of it is equal. */
 static void fill(uint8_t *p, uint64_t len)
 {
 	uint64_t kind = rnd(6), x = kind + 1;
@@ -437,7 +437,7 @@ static int count_entry(void *arg, const char *name, const struct ofs_entry *e, u
 	return 0;
 }
 
-/* Compares what is below a directory; fills in numbers that are not known. NULL: the same. */
+/* Compares a directory with the model, and notes node numbers. Returns NULL if they are equal. */
 static const char *dir_difference(int d)
 {
 	const char *found = NULL;
@@ -468,7 +468,7 @@ static const char *dir_difference(int d)
 	return found || !listed ? found : differ("what it lists", d);
 }
 
-/* Ends what holders hold, as a restart does. */
+/* Drops all references, as a restart does. */
 static void forget_held(void)
 {
 	for (int i = 1; i < NODES; i++) {
@@ -503,7 +503,7 @@ static void start(void)
 	expect_same();
 }
 
-/* A process that works on the store and dies without closing it. */
+/* Runs a child that works on the store and dies without closing it. */
 static void work_and_die(int count)
 {
 	pid_t pid = fork();
@@ -552,7 +552,7 @@ Test(tree_model, random_operations_survive_restarts_and_deaths)
 		run(with);
 }
 
-/* How many operations the child has finished; shared with it. */
+/* Number of operations that the child has finished, in shared memory. */
 static _Atomic int *done;
 
 static void share_counter(void)
@@ -564,7 +564,7 @@ static void share_counter(void)
 
 #define OPERATIONS 120
 
-/* Works until the end or until it is killed; in a process of its own. */
+/* Works to the end or until it is killed, in a child. */
 static void child_works(void)
 {
 	in_child = true;
@@ -578,8 +578,8 @@ static void child_works(void)
 }
 
 /*
- * All that was finished is there; of the operation under way, all or nothing. In a process of its
- * own: this one must not touch the store, because faults are looked up once a process.
+ * All finished operations are there, and the one under way entirely or not at all. Runs in a child,
+ * because failpoints are read once per process, and so the parent must not use the store.
  */
 static void child_checks(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: creating, moving and removing them, and walking through directories that change. */
+/* Names: creating, moving and removing them, and listing directories that change. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ftw.h>
@@ -72,7 +72,7 @@ static ofs_node make_dir(ofs_node parent, const char *name)
 	return e.node;
 }
 
-/* The node under a name, without a reference; 0: none. */
+/* Returns the node of a name without keeping a reference, or 0. */
 static ofs_node find(ofs_node parent, const char *name)
 {
 	struct ofs_entry e;
@@ -247,7 +247,7 @@ Test(tree_names, directories_count_their_subdirectories)
 	cr_assert_eq(attr_of(cache).st_nlink, 3);
 }
 
-/* A limit as other filesystems have it, which must not bound how many tasks there are. */
+/* The limit on links is that of other filesystems. It must not limit the number of tasks. */
 Test(tree_names, a_file_has_65000_links_and_a_directory_any_number_of_subdirectories)
 {
 	enum {
@@ -594,7 +594,7 @@ Test(tree_names, positions_survive_a_restart)
 	}
 }
 
-/* What was there all the time is listed exactly once, whatever comes and goes meanwhile. */
+/* Names that are there all the time are listed exactly once. */
 Test(tree_names, a_walk_through_a_changing_directory_misses_nothing)
 {
 	ofs_node d = make_dir(cache, "d");
@@ -660,7 +660,7 @@ static const char *path_of(ofs_node node)
 	return text;
 }
 
-/* A directory that is large and was asked for names finds them by number. */
+/* A large directory whose names were asked for is indexed by number. */
 Test(tree_names, names_are_known_after_replacement_in_a_large_directory)
 {
 	ofs_node d = make_dir(cache, "d"), one, twin;

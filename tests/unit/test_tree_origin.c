@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file was made as stays with it when it is promoted. */
+/* The origin of a file stays with it when it is promoted. */
 #include "test_tree_fixture.h"
 
 TestSuite(tree_origin, .init = setup, .fini = teardown);
@@ -57,7 +57,7 @@ static int take(void *arg, const char *name, const struct ofs_entry *entry, uint
 	return 0;
 }
 
-/* A directory in views/ has an entry that ends with that. */
+/* Returns true if a directory in views/ has an entry with this ending. */
 static bool lists(const char *view, const char *name)
 {
 	char full[1024];
@@ -138,7 +138,7 @@ Test(tree_origin, is_not_a_users_attribute)
 	cr_assert_null(memmem(names, (size_t)n, "user.offload.origin", 20));
 }
 
-/* One rename marks the directory; what lies in it climbs to the mark. */
+/* One rename marks the directory, and everything in it finds that mark. */
 Test(tree_origin, a_whole_task)
 {
 	put("tasks/t/shell/f");
@@ -152,7 +152,7 @@ Test(tree_origin, a_whole_task)
 		expect("persistent/kept/web/deep/g", "t", "web", "web");
 		expect("persistent/kept/h", "t", "-", "general");
 	}
-	/* What is taken out of it takes along what it was; so does what is renamed in it. */
+	/* Anything taken out of the task, or renamed in it, keeps its origin. */
 	move("persistent/kept/shell/f", "archive/f");
 	expect("archive/f", "t", "shell", "shell");
 	move("persistent/kept/web", "persistent/kept/pages");
@@ -207,7 +207,7 @@ Test(tree_origin, both_that_change_places)
 	expect("persistent/g", "v", "notes", "notes");
 }
 
-/* What could not be moved is not marked. */
+/* A failed move leaves no mark. */
 Test(tree_origin, nothing_is_marked_in_vain)
 {
 	ofs_node f = put("tasks/t/shell/f");
@@ -232,7 +232,7 @@ Test(tree_origin, views)
 	put("tasks/whole/web/h");
 	put("tasks/whole/i");
 	put("cache/odd/j");
-	/* The views have been looked at before, so that what they know is kept up. */
+	/* The views are read before the moves, so that the labels in memory must follow. */
 	for (int loaded = 0; loaded < 2; loaded++) {
 		cr_assert(!lists("by-category", "unknown"));
 		if (loaded)
@@ -269,7 +269,7 @@ Test(tree_origin, views)
 		cr_expect_eq(look("by-category/web", "archive/whole/web/h"), 0);
 		cr_expect_neq(look("by-category/general", "persistent/f"), 0);
 	}
-	/* Moved back it is of the working tier again, with its old mark ignored. */
+	/* Back in the working tier, its mark is ignored. */
 	move("persistent/f", "cache/f");
 	cr_expect(!lists("by-task", "t"));
 	cr_expect(lists("by-category/general", "-f"));

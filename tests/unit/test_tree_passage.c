@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding terms, and the lines that answer best. */
+/* Matching terms, and choosing the lines that answer best. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* ---- terms */
 
-/* A phrase where it is in quotes, the start of a word before '*'. */
+/* Quotes make a phrase, '*' makes the start of a word. */
 static enum ofs_match match(const char *term, const char *text)
 {
 	OFS_FREE char *folded = ofs_alloc(strlen(term) + 1);
@@ -108,7 +108,7 @@ static struct ofs_query *parse(const char *text)
 	return q;
 }
 
-/* The passages of one text, with the query that found them. */
+/* The passages of a text and the query that found them. */
 struct result {
 	struct ofs_query *query;
 	struct ofs_passages p;
@@ -120,7 +120,7 @@ static void result_finish(struct result *r)
 	ofs_query_destroy(r->query);
 }
 
-/* A line is the `starts`th byte of the region or follows a newline. */
+/* Returns true if `off` is the start of the region or follows a newline. */
 static bool starts_line(const struct ofs_text_region *r, uint64_t off)
 {
 	return off == r->off || r->text[off - r->off - 1] == '\n';
@@ -131,7 +131,7 @@ static bool ends_line(const struct ofs_text_region *r, uint64_t end)
 	return r->text[end - r->off - 1] == '\n' || (end == r->off + r->len && !r->after);
 }
 
-/* What holds for any passages. */
+/* Checks what holds for all passages. */
 static void check(const struct ofs_passages *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -155,7 +155,7 @@ static void check(const struct ofs_passages *p)
 	}
 }
 
-/* Ranks the regions that were added, as if each word were in 10 of 1000 texts. */
+/* Ranks the added regions as if each word occurred in 10 of 1000 texts. */
 static void rank(struct result *r)
 {
 	uint64_t counts[OFS_QUERY_WORDS];
@@ -168,7 +168,7 @@ static void rank(struct result *r)
 	check(&r->p);
 }
 
-/* Leaves out the passages that have no words, but are next to some. */
+/* Drops passages that have no words of their own and only surround others. */
 static void drop_neighbours(struct ofs_passages *p)
 {
 	size_t n = 0;
@@ -189,7 +189,7 @@ static struct result find(const char *query, const char *text, size_t len)
 	return r;
 }
 
-/* The passages as FROM-TO, each followed by a blank; bytes where they are not whole lines. */
+/* Returns the passages as "FROM-TO ", or as bytes if they are not whole lines. */
 static const char *list(const struct ofs_passages *p)
 {
 	static char all[1024];
@@ -219,7 +219,7 @@ static const char *passages(const char *query, const char *text)
 	return passages_of(query, text, strlen(text));
 }
 
-/* A text of `n` lines of which line i is what fn(i) gives, or "line". */
+/* Returns a text of `n` lines. Line i is fn(i), or "line" if that is NULL. */
 static char *make_text(int n, const char *(*fn)(int i))
 {
 	char *text = ofs_alloc((size_t)n * 200), *to = text;
@@ -265,7 +265,7 @@ static const char *twenty_in_a_row(int i)
 	return i > 30 && i <= 50 ? "needle and more" : NULL;
 }
 
-/* 150 bytes a line. */
+/* 150 bytes per line. */
 static const char *wide(int i)
 {
 	return i > 20 && i <= 30 ? "needle needle needle needle needle needle needle needle needle "
@@ -294,7 +294,7 @@ static const char *two_words(int i)
 
 Test(tree_passage, lines_with_those_after_them)
 {
-	/* Two more, where there is little. */
+	/* A short passage takes in two more lines. */
 	expect("needle", 80, one_of_many, "40-42 ");
 	expect("needle", 80, the_first, "1-3 ");
 	expect("needle", 20, the_last, "18-20 ");
@@ -314,7 +314,7 @@ Test(tree_passage, all_that_is_as_good)
 	cr_assert_geq(r.p.list[0].end - r.p.list[0].off, 360);
 	cr_assert_geq(r.p.list[0].first, 21);
 	cr_assert_leq(r.p.list[0].last, 31);
-	/* No more than ten of a region. */
+	/* At most ten passages of a region. */
 	result_finish(&r);
 	free(ofs_steal(text));
 	text = make_text(500, everywhere);
@@ -331,7 +331,7 @@ Test(tree_passage, more_words_and_near_each_other)
 	cr_assert(r.p.list[0].first <= 90 && r.p.list[0].last >= 90);
 	cr_assert_eq(r.p.list[0].words, 3);
 	cr_assert(r.p.list[1].first <= 62 && r.p.list[1].last >= 60);
-	/* Those with one word alone come last. */
+	/* Passages with only one of the words come last. */
 	cr_assert_eq(r.p.list[r.p.n - 2].last, 5);
 	cr_assert_eq(r.p.list[r.p.n - 1].last, 32);
 }
@@ -369,7 +369,7 @@ Test(tree_passage, weights)
 	cr_assert_gt(weights[0], weights[1]);
 	for (size_t i = 0; i < q->nwords; i++)
 		cr_assert(weights[i] > 0 && weights[i] < 1);
-	/* More than all there are is all. */
+	/* A count above the total is taken as the total. */
 	counts[0] = counts[2] = 100;
 	ofs_passages_weigh(q, counts, 50, weights);
 	cr_assert_eq(weights[0], weights[2]);
@@ -393,13 +393,13 @@ Test(tree_passage, the_answer_follows_the_question)
 
 Test(tree_passage, paragraphs)
 {
-	/* What is around it in its paragraph comes before what is in another. */
+	/* Lines of the same paragraph or block come first. */
 	cr_assert_str_eq(passages("needle", "one\n\nneedle\nafter\n\nother\n"), "3-4 ");
 	cr_assert_str_eq(passages("needle", "one\n\nbefore\nneedle\n\nother\n"), "3-4 ");
 	cr_assert_str_eq(passages("needle", "# A\nx\nneedle\n# B\ny\n"), "1-3 ");
 	cr_assert_str_eq(passages("needle", "a:\n\tx\n\tneedle\nb:\n\ty\n"), "1-3 ");
 	cr_assert_str_eq(passages("needle", "a {\n\tx\n\tneedle\n}\nb {\n\ty\n"), "3-5 ");
-	/* Blank lines are at neither end. */
+	/* A passage neither begins nor ends with blank lines. */
 	cr_assert_str_eq(passages("needle", "\n\n\nneedle\n\n\n\n"), "4-4 ");
 }
 
@@ -416,7 +416,7 @@ Test(tree_passage, first_and_last_lines)
 	cr_assert_str_eq(passages("-x", "x\n"), "");
 }
 
-/* ---- lines that are long */
+/* ---- long lines */
 
 Test(tree_passage, slices_of_long_lines)
 {
@@ -438,11 +438,11 @@ Test(tree_passage, slices_of_long_lines)
 	cr_assert(p->off <= 3000 && p->end >= 3003);
 	cr_assert_eq(p->match, 3000);
 	cr_assert_eq(p->match_end, 3003);
-	/* At blanks. */
+	/* Cut at blanks. */
 	cr_assert_eq(text[p->off - 1], ' ');
 	cr_assert_eq(text[p->end - 1], ' ');
 	result_finish(&r);
-	/* Without blanks, between characters. */
+	/* Without blanks, cut between characters. */
 	for (size_t i = 0; i < len; i++)
 		text[i] = "€"[i % 3];
 	memcpy(text + 3000, " needle ", 8);
@@ -458,7 +458,7 @@ Test(tree_passage, ends_of_long_lines)
 
 	memset(text, 'x', sizeof(text));
 	memcpy(text, "needle ", 7);
-	/* A line of 400 bytes is one unit, with its newline or without. */
+	/* A line of 400 bytes is one unit, with or without its newline. */
 	text[400] = '\n';
 	cr_assert_str_eq(passages_of("needle", text, 401), "1-1 ");
 	cr_assert_str_eq(passages_of("needle", text, 400), "1-1 ");
@@ -467,7 +467,7 @@ Test(tree_passage, ends_of_long_lines)
 	cr_assert_eq(strncmp(passages_of("needle", text, 402), "b0-400 ", 4), 0);
 }
 
-/* ---- terms as they are written */
+/* ---- exact terms */
 
 Test(tree_passage, terms_as_they_are_written)
 {
@@ -530,7 +530,7 @@ Test(tree_passage, a_region_amid_a_text)
 	cr_assert_eq(r.p.regions[p->region].owner, &owner);
 }
 
-/* A region that ends within a line has no whole one there. */
+/* A passage that ends where the region cuts a line is not made of whole lines. */
 Test(tree_passage, a_region_cut_within_a_line)
 {
 	const char *text = "one\nneedle and so on";
@@ -562,7 +562,7 @@ Test(tree_passage, the_best_of_many_regions)
 	cr_assert_eq(r.p.n, 100);
 	cr_assert_eq(r.p.list[0].first, 51);
 	cr_assert_eq(r.p.list[1].first, 71);
-	/* Of equal ones, the first. */
+	/* Of equal passages, the first ones. */
 	for (size_t i = 2; i < 50; i++)
 		cr_assert_eq(r.p.list[i].region, i - 2);
 }
@@ -578,7 +578,7 @@ Test(tree_passage, places_after_diacritics)
 	cr_assert_eq(r.p.list[0].match_end, 23);
 }
 
-/* What check() asserts, of texts of all kinds, in one region or in two. */
+/* Runs check() on random texts, in one region or in two. */
 Test(tree_passage, any_text)
 {
 	static const char *const pieces[] = { "alpha", "beta", "getUserId", "gamma", "价格", " ",
@@ -665,7 +665,7 @@ Test(tree_passage, long_snippets)
 	s = snippet(text, 1000, 999);
 	cr_assert_eq(strlen(s), OFS_SNIPPET_CHARS + 3);
 	cr_assert_str_eq(s + strlen(s) - 4, "aaaa");
-	/* Never within a character. */
+	/* Never inside a character. */
 	for (int i = 0; i < 500; i++)
 		memcpy(text + 2 * i, "\xc3\xa9", 2);
 	s = snippet(text, 1000, 500);
@@ -673,7 +673,7 @@ Test(tree_passage, long_snippets)
 	cr_assert_eq(strncmp(s, "...\xc3\xa9", 5), 0);
 }
 
-/* The snippet of the best passage of a region in the middle of `text`. */
+/* Returns the snippet of the best passage in a region of `text`. */
 static const char *shown(const char *query, const char *text, size_t before, size_t len)
 {
 	OFS_CLEANUP(result_finish) struct result r = { .query = parse(query) };
@@ -714,7 +714,7 @@ Test(tree_passage, snippets_show_no_secrets)
 
 	cr_assert_not_null(strstr(s, "needle"));
 	cr_assert_null(strstr(s, "gH7jK9"), "%s", s);
-	/* What tells a secret may be around the region. */
+	/* The text that identifies a secret may lie around the region. */
 	s = shown("needle*", key, 95, 64);
 	cr_assert_null(strstr(s, "zHPHDG"), "%s", s);
 }

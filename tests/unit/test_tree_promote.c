@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Promotion by the tree itself: at the end of a task, and by a rule. */
+/* Promotion by the tree: at the end of a task, and by rules. */
 
 #include "tree/expiry/promote.h"
 
@@ -42,7 +42,7 @@ static void expect_counts(const char *how, int promoted, int removed)
 	json_decref(json);
 }
 
-/* The item of a report about a path; `key` of it. */
+/* Returns member `key` of the report's item about a path, or "-" if there is no such item. */
 static const char *told(const char *p, const char *key)
 {
 	static char text[4096];
@@ -125,7 +125,7 @@ Test(tree_promote, a_taken_name_gets_a_number)
 	cr_assert_eq(st.st_uid, cred.uid);
 }
 
-/* Neither what is no directory nor one of somebody else can take it. */
+/* A target directory that is a file or belongs to somebody else is not used. */
 Test(tree_promote, without_a_directory_for_it)
 {
 	const struct ofs_cred other = { 2000, 2000 };
@@ -190,7 +190,7 @@ Test(tree_promote, at_the_end_by_rule)
 	cr_assert_eq(try_walk("persistent/web/c"), 0);
 	cr_assert_eq(try_walk("persistent/web/d"), 0);
 	cr_assert_eq(try_walk("cache/shell/e.log"), 0);
-	/* All is all. */
+	/* "drop-all" overrides rules, too. */
 	put("tasks/u/shell/f.log");
 	end_task("tasks/u", "done drop-all");
 	expect_counts("run", 0, 1);
@@ -218,7 +218,7 @@ Test(tree_promote, after_some_reads)
 		read_it("cache/web/b");
 	}
 	expect_counts("run", 0, 0);
-	/* The count is kept, and a slice is a read, too. */
+	/* The count survives a restart, and reading a slice counts. */
 	open_with("notes/*", 3);
 	expect_counts("run", 0, 0);
 	read_it("cache/notes/a:1");

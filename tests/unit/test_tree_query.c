@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The language of queries. */
+/* The query language. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void refuse(const char *text, const char *why)
 	cr_assert_eq(ofs_query_parse(text, NOW, NULL, &q), -EINVAL);
 }
 
-/* The terms as KIND(TEXT), unwanted ones with '-', each followed by a blank. */
+/* Returns the terms as "KIND(TEXT) ", with '-' before unwanted ones. */
 static const char *terms(const char *text)
 {
 	static const char *const kinds[] = { "text", "phrase", "prefix" };
@@ -50,8 +50,8 @@ static const char *terms(const char *text)
 }
 
 /*
- * The forms, each followed by a blank: "*" after one that is a start, "=" before a word that is not
- * in order, ":" and the weight of the word after it unless that is 1.
+ * Returns the forms, each followed by a blank. "*" follows a start of a word, "=" precedes a word
+ * whose order does not count, and ":" precedes the weight of the word unless it is 1.
  */
 static const char *forms(const struct ofs_query *q)
 {
@@ -100,7 +100,7 @@ static void expect(const struct sample *samples, size_t n, const char *(*fn)(con
 
 /* clang-format off */
 static const struct sample with_terms[] = {
-	/* Words are no terms. */
+	/* Plain words are not terms. */
 	{ "bitcoin price", "" },
 	{ "get_user_id foo::bar --flag=x a.b.c", "" },
 	{ "+get_user_id", "text(get_user_id) " },
@@ -120,7 +120,7 @@ static const struct sample with_terms[] = {
 	{ "f -> x", "" },
 	{ "a & b - c + d += e --> f --flag ++i - -", "" },
 	{ "-_x +_y", "text(_y) -text(_x) " },
-	/* A quote that is not closed is a character. */
+	/* An unclosed quote is an ordinary character. */
 	{ "\"open", "" },
 	{ "a \"b c", "" },
 	{ "-\"open it", "-text(\"open) " },
@@ -149,7 +149,7 @@ static const struct sample with_words[] = {
 	{ "Café", "cafe " },
 	{ "foo::bar --flag=x a.b", "foo bar flag x:0.2 a:0.2 b:0.2 " },
 	{ "don't", "don:0.2 t:0.2 " },
-	/* Terms that must be there are words, too; others are not. */
+	/* Required terms are words, too. Excluded ones are not. */
 	{ "+price -cost", "price " },
 	{ "\"no such files\" -\"or directory\"", "no:0.2 such:0.2 file " },
 	{ "pre* -su*", "pre* " },
@@ -213,7 +213,7 @@ Test(tree_query, plain_words)
 	cr_assert_not(has_plain(""));
 }
 
-/* `n` words, each of which is `word` and its number. */
+/* Returns `word` with the numbers 0 to `n` - 1. The caller frees it. */
 static char *many(const char *word, int n)
 {
 	char *text = ofs_alloc((size_t)n * 16 + 1), *to = text;
@@ -232,13 +232,13 @@ Test(tree_query, words_beyond_those_it_may_have)
 	cr_assert_eq(q->nforms, OFS_QUERY_WORDS);
 	cr_assert_eq(memcmp(q->forms[31].text, "word31", 6), 0);
 	ofs_query_destroy(q);
-	/* Common ones take no more than half of it. */
+	/* Common words take at most half of the room. */
 	q = parse("a about after all also am an and any are as at be because been before being but "
 		  "price by can could");
 	cr_assert_eq(q->nwords, OFS_QUERY_WORDS / 2 + 1);
 	cr_assert_eq(q->forms[OFS_QUERY_WORDS / 2].text[0], 'p');
 	ofs_query_destroy(q);
-	/* A start has no place then, but must hold. */
+	/* A start beyond the limit is no word, but remains a required term. */
 	strcpy(text + strlen(text) - 10, " begin*");
 	q = parse(text);
 	cr_assert_eq(q->nwords, OFS_QUERY_WORDS);
@@ -263,7 +263,7 @@ Test(tree_query, forms_that_are_added)
 	ofs_query_destroy(q);
 }
 
-/* ---- what words of a text are words of the query */
+/* ---- which words of a text match */
 
 struct matching {
 	const struct ofs_query *query;
@@ -361,7 +361,7 @@ Test(tree_query, typos_are_one_letter_away)
 	cr_assert(match_typo("abc", "ab"));
 }
 
-/* A mistake at any place of a word is one. */
+/* One mistake at any letter but the first is tolerated. */
 Test(tree_query, random_typos)
 {
 	static const char letters[] = "bcdfgklmnprt";
@@ -389,7 +389,7 @@ Test(tree_query, random_typos)
 	}
 }
 
-/* ---- what is refused */
+/* ---- refusals */
 
 Test(tree_query, what_is_malformed)
 {
@@ -438,7 +438,7 @@ Test(tree_query, filters)
 	cr_assert_eq(q->after, INT64_MIN);
 	cr_assert_eq(q->before, INT64_MAX);
 	ofs_query_destroy(q);
-	/* A quote that is not closed is a part of the value; '+' makes a filter no other. */
+	/* An unclosed quote is part of the value. '+' does not change a filter. */
 	q = parse("tag:\"a b +tag:c");
 	cr_assert(ofs_wanted_has(&q->tags, "\"a"));
 	cr_assert(ofs_wanted_has(&q->tags, "c"));
@@ -471,7 +471,7 @@ Test(tree_query, times)
 	cr_assert_eq(after("after:30m"), NOW - 1800 * OFS_NS_PER_S);
 	cr_assert_eq(before("before:6h"), NOW - 21600 * OFS_NS_PER_S);
 	cr_assert_eq(before("before:7d"), NOW - 7 * 86400 * OFS_NS_PER_S);
-	/* Any of several. */
+	/* Of several limits, the widest counts. */
 	cr_assert_eq(after("after:1d after:7d"), NOW - 7 * 86400 * OFS_NS_PER_S);
 	cr_assert_eq(before("before:7d before:1d"), NOW - 86400 * OFS_NS_PER_S);
 	cr_assert_eq(before("before:1969-12-31"), -86400 * OFS_NS_PER_S);
@@ -488,7 +488,7 @@ Test(tree_query, too_many_terms)
 	refuse(text, "more than 32");
 }
 
-/* Any query is read or refused, and none is more than it may be. */
+/* Any query is read or refused, and none exceeds the limits. */
 Test(tree_query, any_query)
 {
 	static const char *const pieces[] = {
@@ -585,7 +585,7 @@ Test(tree_query, every_character_folds_to_no_more_bytes)
 		cr_assert(c == OFS_FOLD_INVALID ? n == 1 : c <= 0xffff);
 		n = ofs_fold(in, 3, out);
 		cr_assert_leq(n, 3);
-		/* Twice is once. */
+		/* Folding twice changes nothing more. */
 		memcpy(in, out, 3);
 		cr_assert(ofs_fold(in, n, out) == n && memcmp(in, out, n) == 0, "%x", bytes);
 	}

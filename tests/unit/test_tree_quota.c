@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the trees of agents may hold. */
+/* Limits on the trees of agents. */
 #include <fcntl.h>
 
 #include "test_tree_fixture.h"
@@ -52,7 +52,7 @@ Test(tree_quota, what_would_grow_beyond_it_is_refused)
 	cr_expect_eq(ofs_tree_fallocate(t, f, FALLOC_FL_ZERO_RANGE, 100 * KIB, 1), -EDQUOT);
 	cr_expect_eq(ofs_tree_fallocate(t, f, FALLOC_FL_KEEP_SIZE, 0, 101 * KIB), 0);
 	cr_expect_eq(ofs_tree_copy(t, f, 0, f, 100 * KIB, KIB), -EDQUOT);
-	/* A file without content takes nothing, and what is removed makes room. */
+	/* An empty file takes nothing, and removing a file makes room. */
 	make_of("agents/a/tasks/empty", NULL, 0);
 	cr_expect_eq(set_size(f, 50 * KIB), 0);
 	cr_expect_eq(ofs_tree_write(t, f, data, 50 * KIB, 50 * KIB), (ssize_t)(50 * KIB));
@@ -68,7 +68,7 @@ Test(tree_quota, limits_are_those_of_each_agent)
 	cr_expect_eq(ofs_tree_write(t, make_of("agents/a/agents/b/cache/f", data, 10 * KIB), data,
 				    1, 10 * KIB),
 		     -EDQUOT);
-	/* What is in the tree of one's agent is one's own. */
+	/* The tree of an agent's agent counts for both. */
 	cr_expect_eq(ofs_tree_write(t, make_of("agents/a/cache/f", data, 90 * KIB), data, 1,
 				    90 * KIB),
 		     -EDQUOT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refs: numbers there and back, and for ever the same. */
+/* Refs: conversion in both directions, and the promise that they never change. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>
@@ -73,7 +73,7 @@ Test(tree_ref, invalid_ones_are_0)
 		cr_assert_eq(ofs_ref_read(0, refs[i]), 0, "'%s'", refs[i]);
 }
 
-/* Of one number only one ref is valid: a long ref that unscrambles to a small number is none. */
+/* Each number has one valid ref: a long ref that stands for a small number is invalid. */
 Test(tree_ref, one_ref_a_number)
 {
 	uint64_t x = 2463534242;
@@ -97,7 +97,7 @@ Test(tree_ref, one_ref_a_number)
 	}
 }
 
-/* Prompts hold refs for years: these must never change. */
+/* Prompts may hold refs for years, so these must never change. */
 Test(tree_ref, fixed_vectors)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who remembers a ref is told when its file loses the last name, and only then. */
+/* The kernel is told to drop a ref when its file loses the last name, and only then. */
 #include <fcntl.h>
 
 #include "test_tree_fixture.h"
@@ -32,7 +32,7 @@ static void setup_listening(void)
 
 TestSuite(tree_release, .init = setup_listening, .fini = teardown);
 
-/* A file that nobody holds a reference to. */
+/* Makes a file to which nobody holds a reference. */
 static ofs_node make_unheld(const char *p)
 {
 	ofs_node node = make(p);
@@ -41,7 +41,7 @@ static ofs_node make_unheld(const char *p)
 	return node;
 }
 
-/* Looks a file up by its ref, with a reference. */
+/* Looks a file up by its ref and keeps a reference. Returns 0 or -errno. */
 static int find(ofs_node node)
 {
 	char ref[OFS_REF_SIZE];
@@ -110,13 +110,13 @@ Test(tree_release, not_when_nobody_remembers_it)
 	ofs_node f = make_unheld("cache/f"), g = make_unheld("cache/g");
 	char ref[OFS_REF_SIZE], slice[64];
 
-	/* Found by its name, and a slice by its ref, which holds no reference. */
+	/* One was found by its name, and a slice by its ref, which holds no reference. */
 	ofs_ref_format(t, f, ref);
 	snprintf(slice, sizeof(slice), "refs/%s:1", ref);
 	hold(slice);
 	hold("cache/f");
 	drop("cache/f");
-	/* Found by its ref, and forgotten since. */
+	/* The other was found by its ref, but forgotten since. */
 	cr_assert_eq(find(g), 0);
 	hold("cache/g");
 	ofs_tree_forget(t, g, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tree makes of places: tiers, categories, refs, attributes, what is read-only. */
+/* Rules that follow from a place: tiers, categories, refs, attributes, and what is read-only. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ftw.h>
@@ -55,7 +55,7 @@ static ofs_node walk(const char *p)
 	return e.node;
 }
 
-/* Splits "a/b/c" into the node of a/b and the name c. */
+/* Splits "a/b/c" into the node of a/b, which is returned, and the name c. */
 static ofs_node parent_of(const char *p, const char **ret_name)
 {
 	char head[256];
@@ -94,7 +94,7 @@ static int move(const char *from, const char *to)
 	return ofs_tree_rename(t, x, a, y, b, 0);
 }
 
-/* The value of user.offload.NAME; "-" when there is none. */
+/* Returns the value of user.offload.NAME, or "-" if there is none. */
 static const char *xattr(ofs_node node, const char *name)
 {
 	static char value[4096];
@@ -199,7 +199,7 @@ Test(tree_rules, a_ref_follows_its_file)
 	cr_assert_eq(ofs_tree_lookup(t, walk("refs"), "nonsense", &e), -ENOENT);
 }
 
-/* A file with several names is where any of them says, whichever was made or removed last. */
+/* The place of a file is always that of a name that still exists. */
 Test(tree_rules, a_name_that_is_left_tells_the_place)
 {
 	ofs_node f = make("cache/f", "content\n");
@@ -334,7 +334,7 @@ Test(tree_rules, creation_is_told_in_utc)
 	cr_assert_eq(xattr(f, "created")[19], 'Z');
 }
 
-/* `getfattr -d` asks for each name that it was given, and fails where there is nothing. */
+/* `getfattr -d` reads every name that is listed, and fails if one has no value. */
 Test(tree_rules, every_listed_attribute_can_be_read)
 {
 	ofs_node f = make("cache/f", "x");

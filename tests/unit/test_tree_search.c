@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* search/ as a directory of the tree, and what is found without a mount. */
+/* search/ as a directory of the tree, without a mount. */
 #include "test_tree_fixture.h"
 
 TestSuite(tree_search, .init = setup, .fini = teardown);
 
-/* What the query says; "-" and the error when it cannot be asked. */
+/* Returns the answer, or "-" and the name of the error. */
 static const char *ask_as(const char *query, const struct ofs_cred *who)
 {
 	static char text[65536];
@@ -29,7 +29,7 @@ static const char *ask_as(const char *query, const struct ofs_cred *who)
 
 static const char *ask(const char *query)
 {
-	/* Past every answer that is kept. */
+	/* Later than any answer is kept. */
 	ahead += 60 * OFS_NS_PER_S;
 	return ask_as(query, NULL);
 }
@@ -70,7 +70,7 @@ Test(tree_search, answers_are_kept_for_a_moment)
 	first = node_of("needle");
 	make("cache/needle-2");
 	cr_assert_eq(node_of("needle"), first);
-	/* Who asks again and again gets another one in the end. */
+	/* An answer is replaced in the end even if it is asked for all the time. */
 	for (int i = 0; i < 20; i++) {
 		ahead += 90 * OFS_NS_PER_MS;
 		cr_assert_eq(node_of("needle"), first, "%d", i);
@@ -84,7 +84,7 @@ Test(tree_search, answers_are_kept_for_a_moment)
 	drop("cache/needle-2");
 	ahead += OFS_NS_PER_S;
 	cr_assert_neq(node_of("needle"), first);
-	/* Many others push it out. */
+	/* Many other queries push it out. */
 	first = node_of("needle");
 	make("cache/needle-3");
 	for (int i = 0; i < 10; i++) {
@@ -117,7 +117,7 @@ Test(tree_search, without_a_background)
 	make_of("archive/web/a", text, sizeof(text));
 	cr_assert_eq(ofs_tree_seal(t), 0);
 	starts_with(ask("needle"), "archive/web/a:51-53: needle xxxxxxxxxxxx\n");
-	/* The working tier is read, not indexed: that makes no difference. */
+	/* The working tier is read instead of indexed, with the same result. */
 	move("archive/web/a", "cache/a");
 	starts_with(ask("needle"), "cache/a:51-53: needle xxxxxxxxxxxx\n");
 	move("cache/a", "persistent/b");
@@ -144,7 +144,7 @@ Test(tree_search, the_best_come_first)
 			 "archive/web/2:1: How replication lag of a database is measured.\n"
 			 "cache/3:1: The lag of replication\n"
 			 "archive/web/1:1: All about databases.\n");
-	/* In any form. */
+	/* Words are found in any form. */
 	starts_with(ask("replicate databases"), "archive/web/2:1: ");
 	cr_assert_str_eq(ask("nowhere"), "");
 }
@@ -173,10 +173,10 @@ Test(tree_search, terms_must_hold)
 Test(tree_search, phrases_that_nothing_has)
 {
 	note("cache/1", "no such file\n");
-	/* A quote that is not closed is no error. */
+	/* An unclosed quote is not an error. */
 	cr_assert_str_eq(ask("\"no such file"), "cache/1:1: no such file\n");
 	cr_assert_str_eq(ask("\"such no\" -file"), "");
-	starts_with(ask("\"such a thing\" file"), "cache/1:1: no such file\noffloadfs: nothing ");
+	starts_with(ask("\"such a thing\" file"), "cache/1:1: no such file\noffloadfs: no file has ");
 	cr_assert_str_eq(ask("\"such a thing\" +file"), "");
 }
 
@@ -196,7 +196,7 @@ Test(tree_search, filters)
 			 "archive/web/c:1: needle three\n");
 	cr_assert_str_eq(ask("needle tier:archive"), "archive/web/c:1: needle three\n");
 	cr_assert_str_eq(ask("two tag:x"), "persistent/b:1: needle two\n");
-	/* Alone they list files. */
+	/* Filters alone list files. */
 	cr_assert_not_null(strstr(ask("tag:x"), "persistent/a:1"));
 	cr_assert_not_null(strstr(ask("tag:x"), "persistent/b:1"));
 	cr_assert_null(strstr(ask("tag:x"), "web"));
@@ -270,7 +270,7 @@ Test(tree_search, hits_are_within_the_caps_of_slices)
 	opts.slice_max_lines = 1;
 	opts.slice_max_bytes = 60;
 	cr_assert_eq(ofs_tree_open(path, &opts, &err, &t), 0);
-	/* Two lines have it, and so has the slice of 60 bytes. */
+	/* The slice of 60 bytes covers both occurrences. */
 	starts_with(ask("needle"), "cache/a:b86-145: needle\n");
 	starts_with(ask("thread"), "cache/a:b");
 	cr_assert_eq(sscanf(ask("thread"), "cache/a:b%d-%d: ", &from, &to), 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files that a search looks at: in directories, and by number where those have too many. */
+/* Which files a search reads: those in directories, or by number if there are too many. */
 #include "base/clock.h"
 #include "tree/core/label.h"
 #include "tree/search/search.h"
@@ -32,7 +32,7 @@ TestSuite(search_files, .init = make_files, .fini = teardown);
 #define MOST 20
 #define MINUTE (60 * OFS_NS_PER_S)
 
-/* Every file with so many names that those in directories are too many. */
+/* Gives each file so many names that directories become too expensive to read. */
 static void crowd(void)
 {
 	static const char *const files[] = { "cache/a",	  "cache/web/b",   "archive/web/c",
@@ -115,7 +115,7 @@ Test(search_files, by_number)
 	finds_all();
 }
 
-/* What is in the index of the store, and what memory alone knows. */
+/* Finds files that are in the store's index as well as those only in memory. */
 Test(search_files, before_and_after_a_start)
 {
 	crowd();
@@ -128,7 +128,8 @@ Test(search_files, before_and_after_a_start)
 
 Test(search_files, time_is_over)
 {
-	cr_assert_eq(each("x", OFS_TIER_ARCHIVE, 100, "h", 0), -ECANCELED, "the newest all the same");
+	cr_assert_eq(each("x", OFS_TIER_ARCHIVE, 100, "h", 0), -ECANCELED,
+		     "the newest all the same");
 }
 
 Test(search_files, no_more_than_are_asked_for)

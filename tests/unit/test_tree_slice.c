@@ -10,7 +10,7 @@
 
 #define END UINT64_MAX
 
-/* `base` is the part of the name that is expected as the base; unused where `result` is -ENOENT. */
+/* `base` is the expected base of the name. It is unused if `result` is -ENOENT. */
 struct sample {
 	const char *name;
 	int result;

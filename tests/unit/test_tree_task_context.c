@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tasks/<task>/context.md: when it is made, of what, and for whom. */
+/* tasks/<task>/context.md: when it is made, from which steps, and for whom. */
 #include <sys/stat.h>
 
 #include "tree/expiry/step_refs.h"
@@ -7,10 +7,10 @@
 
 #define PATH "tasks/T/context.md"
 
-static int calls; /* of the maker */
-static int fails; /* what it answers: 0 or -errno */
+static int calls; /* calls of make_recap() */
+static int fails; /* what make_recap() returns: 0 or -errno */
 
-/* A line for each step: its name, what it says, and its error. */
+/* Makes a line for each step: its name, its text and its error. */
 static int make_recap(void *arg, const struct ofs_task_step *steps, size_t n, char **ret,
 		      size_t *ret_len)
 {
@@ -43,7 +43,7 @@ static void begin(void)
 
 TestSuite(tree_task_context, .init = begin, .fini = teardown);
 
-/* Makes a file that says its name, and its directories. */
+/* Makes a file that contains its own name, and the directories above it. */
 static void put(const char *p)
 {
 	const char *name = strrchr(p, '/') + 1;
@@ -57,7 +57,7 @@ static void put(const char *p)
 	make_of(p, name, strlen(name));
 }
 
-/* The text for `who` (NULL: may do all), or "-" and the error. */
+/* Returns the text as read by `who` (NULL: may do everything), or "-" and the error. */
 static const char *read_as(const char *name, const struct ofs_cred *who)
 {
 	static char text[65536];
@@ -171,7 +171,7 @@ Test(tree_task_context, where_there_is_none)
 	put("tasks/V/history/step_1.json");
 	cr_expect_eq(try_walk("tasks/V/history/context.md"), -ENOENT);
 	cr_expect_eq(try_walk("tasks/V/context.md"), 0);
-	/* And none at all for who does not make them. */
+	/* There is none if the program provides no maker. */
 	reopen();
 	cr_expect_eq(try_walk("tasks/V/context.md"), -ENOENT);
 }

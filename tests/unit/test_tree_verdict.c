@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every combination of what garbage collection looks at, under a clock that is set. */
+/* Verdicts of garbage collection for all combinations of facts, with a clock that is set. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -9,8 +9,8 @@
 #define SECOND OFS_NS_PER_S
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
-#define USED (1000000 * HOUR) /* when a file was used; any time does */
-#define LIVE (USED + 25 * HOUR) /* until when its task is live, in a table */
+#define USED (1000000 * HOUR) /* when a file was used; an arbitrary time */
+#define LIVE (USED + 25 * HOUR) /* in a table, until when its task is live */
 #define W .working = true
 
 TestSuite(tree_verdict);
@@ -18,15 +18,15 @@ TestSuite(tree_verdict);
 static const int64_t ttls[] = { SECOND,	  2 * MINUTE,	 30 * MINUTE,
 				6 * HOUR, 7 * 24 * HOUR, OFS_TTL_NEVER };
 
-/* How long ago the last use was, in quarters of the time to live; and a little before and after. */
+/* Time since the last use in quarters of the lifetime, and the ns to add. */
 static const int quarters[] = { 0, 1, 3, 4, 5, 8, 100 };
 static const int64_t shifts[] = { -1, 0, 1 };
 
-/* Since when the file is on probation, as a part of the time since its last use. */
+/* When the probation of the file began. */
 enum since {
 	SINCE_NEVER,
 	SINCE_NOW,
-	SINCE_DUE, /* from the moment on at which its time was over */
+	SINCE_DUE, /* as soon as its lifetime was over */
 	SINCES
 };
 
@@ -45,14 +45,13 @@ static bool is_promoted(const struct ofs_facts *f)
 }
 
 /*
- * The rules as the design has them, put together otherwise than the program does: it is removed
- * when all hold.
+ * The rules as designed, written differently from the program. Returns true if the file is removed.
  */
 static bool goes(const struct ofs_facts *f)
 {
 	int64_t idle = f->now - f->used, tried = f->probation ? f->now - f->probation : -1;
 	bool evictable = f->ttl != OFS_TTL_NEVER && idle >= f->ttl;
-	/* For its whole time after a use that nobody saw. */
+	/* The whole lifetime again after a use that nobody saw. */
 	bool surely = evictable && idle >= f->ttl + f->ttl / 4;
 	bool expired = surely && idle >= f->ttl + f->grace && tried >= least(f->ttl, 10 * MINUTE);
 	bool evicted = f->shortage && surely && tried >= 62 * SECOND;
@@ -93,7 +92,7 @@ static void check(const struct ofs_facts *f)
 
 	cr_assert_eq(ofs_verdict_is_removal(v), goes(f), "%s: %d", describe(f), v);
 	cr_assert_eq(v == OFS_PROMOTE, is_promoted(f), "%s: %d", describe(f), v);
-	/* What is said of the future comes true, and not a moment earlier. */
+	/* A verdict lasts exactly until the time it gives. */
 	if (!is_timed(v)) {
 		cr_assert_eq(at, 0, "%s", describe(f));
 		return;
@@ -102,7 +101,7 @@ static void check(const struct ofs_facts *f)
 	if (v == OFS_KEEP_PROBATION && !later.probation)
 		later.probation = f->now;
 	later.now = at - 1;
-	/* But where room is short its time may be over before. */
+	/* If space is short, it may end earlier. */
 	cr_assert(later.now < f->now || f->shortage || ofs_verdict_reach(&later, NULL) == v, "%s",
 		  describe(f));
 	later.now = at;
@@ -151,9 +150,7 @@ Test(tree_verdict, every_combination)
 			}
 }
 
-/*
- * The reason that is given is the first that holds, in the order in which a user can do something.
- */
+/* The first reason that holds is given, in the order in which a user can act on it. */
 Test(tree_verdict, reasons)
 {
 	static const struct {
@@ -176,7 +173,7 @@ Test(tree_verdict, reasons)
 		{ { W, .ttl = HOUR, .wanted = true }, OFS_PROMOTE },
 		{ { W, .ttl = HOUR, .ended = true, .step = 1 }, OFS_KEEP_REFERENCED },
 		{ { W, .ttl = HOUR, .ended = true, .open = true }, OFS_KEEP_OPEN },
-		/* Not due: only the size limit reaches it, and not in a live task. */
+		/* Not due: only the size limit can remove it, and not in a live task. */
 		{ { W, .ttl = 48 * HOUR }, OFS_KEEP_USED },
 		{ { W, .ttl = 48 * HOUR, .live = LIVE }, OFS_KEEP_USED },
 		{ { W, .ttl = 48 * HOUR, .step = 1 }, OFS_KEEP_USED },
@@ -187,7 +184,7 @@ Test(tree_verdict, reasons)
 		  OFS_KEEP_LIVE },
 		{ { W, .ttl = 48 * HOUR, .shortage = OFS_SHORTAGE_MAX, .probation = USED },
 		  OFS_REMOVE_SURPLUS },
-		/* Evictable, and within its grace. */
+		/* Evictable, within its grace. */
 		{ { W, .ttl = HOUR, .grace = 48 * HOUR }, OFS_KEEP_EVICTABLE },
 		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .probation = USED }, OFS_KEEP_EVICTABLE },
 		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .step = 1 }, OFS_KEEP_REFERENCED },
@@ -206,7 +203,7 @@ Test(tree_verdict, reasons)
 		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .shortage = OFS_SHORTAGE_DISK,
 		    .probation = USED, .open = true },
 		  OFS_KEEP_OPEN },
-		/* A use of it may still be hidden. */
+		/* There may be a use that nobody saw. */
 		{ { W, .ttl = 20 * HOUR, .grace = 48 * HOUR, .shortage = OFS_SHORTAGE_DISK },
 		  OFS_KEEP_EVICTABLE },
 		/* Its grace is over. */
@@ -228,8 +225,8 @@ Test(tree_verdict, reasons)
 }
 
 /*
- * Whatever the use was that nobody has seen: it was no later than the moment at which the caches
- * were dropped, and the file stays for its whole time after that.
+ * A use that nobody saw happened before the kernel's caches were dropped. The file stays for its
+ * whole lifetime after that.
  */
 Test(tree_verdict, a_hidden_use_counts)
 {
@@ -241,7 +238,7 @@ Test(tree_verdict, a_hidden_use_counts)
 		cr_assert_not(ofs_verdict_is_hidden(&f, &dropped));
 		f.now = dropped;
 		cr_assert(ofs_verdict_is_hidden(&f, NULL));
-		/* Whoever looks may be as late as that again. */
+		/* Looking may be late by the same time again. */
 		dropped = USED + 2 * (dropped - USED);
 		f.now = ofs_verdict_over(&f) - 1;
 		f.probation = USED + f.ttl;
@@ -254,7 +251,7 @@ Test(tree_verdict, a_hidden_use_counts)
 	}
 }
 
-/* A task is live for its whole time after a use of a file in it that nobody has seen. */
+/* A task stays live for task_idle after a use in it that nobody saw. */
 Test(tree_verdict, a_hidden_use_counts_for_the_task)
 {
 	static const int64_t idles[] = { SECOND, HOUR, 24 * HOUR };
@@ -278,7 +275,7 @@ Test(tree_verdict, a_hidden_use_counts_for_the_task)
 		}
 }
 
-/* Probations are short, since each takes memory. */
+/* Probations take memory, so they are short. */
 Test(tree_verdict, probation_begins_late)
 {
 	struct ofs_facts f = { W, .ttl = 30 * MINUTE, .grace = 7 * 24 * HOUR, .used = USED };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* views/: which links are where, what they lead to, and listing while things change. */
+/* views/: which links are where, what they lead to, and listing during changes. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -11,13 +11,13 @@ TestSuite(tree_views, .init = setup, .fini = teardown);
 
 #define LISTED_MAX 6000
 
-/* The names that were listed, but "." and "..", and where the next reading begins. */
+/* The names listed so far, without "." and "..", and where reading continues. */
 struct listed {
 	char (*names)[OFS_NAME_MAX + 1];
 	uint64_t inos[LISTED_MAX];
 	int modes[LISTED_MAX];
 	size_t n;
-	size_t left; /* of the portion */
+	size_t left; /* entries still to read in this portion */
 	uint64_t cookie;
 };
 
@@ -32,7 +32,7 @@ static int take(void *arg, const char *name, const struct ofs_entry *entry, uint
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return 0;
 	cr_assert_lt(l->n, LISTED_MAX);
-	/* A link's node is its number alone: what nobody gives back costs nothing. */
+	/* A link's node is just its number, so no reference has to be given back. */
 	cr_assert(!entry->node ||
 			  (S_ISLNK(entry->attr.st_mode) && entry->node == entry->attr.st_ino),
 		  "a reference that nobody would give back: %s", name);
@@ -53,7 +53,7 @@ static void list_init(struct listed *l)
 	cr_assert_not_null(l->names);
 }
 
-/* Reads at most `portion` entries on; false: there were no more. */
+/* Reads up to `portion` more entries. Returns false at the end. */
 static bool list_on(struct listed *l, ofs_node node, size_t portion)
 {
 	l->left = portion;
@@ -82,7 +82,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* The names in a directory in order, separated by spaces; REF-NAME as NAME alone. */
+/* Returns the names in a directory, sorted and separated by blanks, with REF- removed. */
 static const char *names_in(const char *p)
 {
 	static char text[16384];
@@ -107,7 +107,7 @@ static const char *names_in(const char *p)
 
 #define expect_names(p, want) cr_assert_str_eq(names_in(p), want, "%s", p)
 
-/* The name of a file's links. */
+/* Returns the name of the link to a file, in a static buffer. */
 static const char *link_name(ofs_node node, const char *name)
 {
 	static char text[OFS_NAME_MAX + 1];
@@ -118,7 +118,7 @@ static const char *link_name(ofs_node node, const char *name)
 	return text;
 }
 
-/* The path of the file that a link leads to, through its ref; "-" when it is not there. */
+/* Returns the path of the file that a link leads to, or "-" if there is no such link. */
 static const char *target(const char *view, ofs_node node, const char *name)
 {
 	static char text[8192];
@@ -242,7 +242,7 @@ Test(tree_views, tags_come_and_go_with_their_files)
 	cr_assert_eq(try_walk("views/by-tag/red"), -ENOENT);
 }
 
-/* More files with a tag lose their names than are looked at at once. */
+/* More tagged files lose their names than are checked at a time. */
 Test(tree_views, a_tag_goes_with_the_last_of_many_files)
 {
 	char name[32];
@@ -371,7 +371,7 @@ Test(tree_views, any_name_can_be_linked)
 		snprintf(full, sizeof(full), "cache/%s", names[i]);
 		cr_assert_str_eq(target("views/recent", nodes[i], names[i]), full);
 	}
-	/* Cut, it would be called as the other is. */
+	/* Its name differs from the other's only in the part that is cut. */
 	memcpy(other, longest, sizeof(other));
 	other[OFS_NAME_MAX - 1] = 'o';
 	snprintf(full, sizeof(full), "cache/%s", other);
@@ -455,7 +455,7 @@ Test(tree_views, recent_has_the_latest_hundred)
 		snprintf(name, sizeof(name), "cache/f%03d", i);
 		nodes[i] = make(name);
 	}
-	/* In an order that is not that of their making. */
+	/* In another order than they were made. */
 	for (int i = 0; i < 250; i++)
 		set_mtime(nodes[i], (i * 77 % 250) * OFS_NS_PER_S);
 	list_all(&l, walk("views/recent"), 7);
@@ -510,7 +510,7 @@ Test(tree_views, expiring_is_cut_to_the_first_hundred)
 	}
 }
 
-/* ---- listing while things change */
+/* ---- listing during changes */
 
 static void make_many(const char *folder, int from, int to)
 {
@@ -549,7 +549,7 @@ Test(tree_views, small_portions_give_the_same_as_one)
 	}
 }
 
-/* What stays is listed exactly once, what comes or goes meanwhile at most once. */
+/* Files that stay are listed exactly once, others at most once. */
 Test(tree_views, positions_stay_valid_while_files_come_and_go)
 {
 	OFS_CLEANUP(list_finish) struct listed l;
@@ -567,7 +567,7 @@ Test(tree_views, positions_stay_valid_while_files_come_and_go)
 		drop(name);
 		make_many("cache", made, made + 5);
 		made += 5;
-		/* Somebody else lists it too, and the list is dropped at its end. */
+		/* A second reader lists it to the end, which drops the list. */
 		if (step % 3 == 0) {
 			list_all(&seen, node, 64);
 			list_finish(&seen);
@@ -611,7 +611,7 @@ Test(tree_views, what_is_listed_may_be_gone_when_it_is_looked_up)
 	ofs_tree_forget(t, e.node, 1);
 }
 
-/* The kernel keeps a listing for as long as the time of the directory is the same. */
+/* The kernel keeps a listing as long as the directory's mtime is the same. */
 Test(tree_views, a_view_seems_changed_whenever_something_was)
 {
 	struct timespec last = { 0 };
@@ -652,12 +652,12 @@ Test(tree_views, a_view_seems_changed_whenever_something_was)
 	}
 }
 
-/* ---- more labels than are kept in memory */
+/* ---- more labels than fit in memory */
 
 Test(tree_views, labels_beyond_the_memory_for_them_are_known)
 {
 	enum {
-		FILES = 14000, /* of 5 KB each */
+		FILES = 14000, /* with 5 KB of labels each */
 		KEPT = 2
 	};
 	OFS_CLEANUP(list_finish) struct listed l;
@@ -692,9 +692,9 @@ Test(tree_views, labels_beyond_the_memory_for_them_are_known)
 	expect_names("views/by-tag/last", "f13998");
 }
 
-/* ---- the cost */
+/* ---- cost */
 
-/* A list that is kept does not know of what is moved later; reading again would show. */
+/* A kept list does not show later moves. Reading again would. */
 Test(tree_views, many_files_are_listed_from_one_reading)
 {
 	static const char *const views[] = { "views/by-tier/working", "views/by-category/general",
@@ -708,7 +708,7 @@ Test(tree_views, many_files_are_listed_from_one_reading)
 		nodes[i] = hold(views[i]);
 		list_init(&l[i]);
 	}
-	/* All at once, in portions. */
+	/* All views at the same time, in portions. */
 	for (int step = 0; more; step++) {
 		char from[32], to[32];
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Compares the interface of liboffloadfs with the one that is written down.
+"""Compares the interface of liboffloadfs with the recorded one.
 
-The interface is what the public headers give to a compiler: prototypes, layouts, constants. It is
-kept in tests/package/liboffloadfs.abi. Needs gcc and pahole (package dwarves), on x86-64.
+The interface is what a compiler takes from the public headers: prototypes, layouts, constants. It
+is recorded in tests/package/liboffloadfs.abi. Needs gcc and pahole (package dwarves), on x86-64.
 """
 import difflib
 import pathlib
@@ -18,7 +18,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 
 def arguments(parser):
-    parser.add_argument("--write", action="store_true", help="write the present interface down")
+    parser.add_argument("--write", action="store_true", help="record the current interface")
 
 
 def words(text):
@@ -26,7 +26,7 @@ def words(text):
 
 
 def describe():
-    """The interface as lines of text."""
+    """Yields the interface as lines of text."""
     text = "".join(COMMENT.sub("", header.read_text(encoding="utf-8")) for header in HEADERS)
     with tempfile.TemporaryDirectory() as folder:
         source, compiled = pathlib.Path(folder, "all.c"), pathlib.Path(folder, "all.o")
@@ -40,7 +40,7 @@ def describe():
         types = re.findall(r"^(?:struct|enum) (\w+) \{", text, re.M)
         for name in sorted(types):
             for line in quietly("pahole", "-C", name, compiled).splitlines():
-                # Its remarks differ between versions.
+                # pahole's remarks differ between versions.
                 if not re.match(r"\s*/\* (?!size:)", line) and line.strip():
                     yield words(line)
     for found in sorted(re.findall(r"^typedef [^;]*;|^enum \{[^}]*\};", text, re.M)):
@@ -57,11 +57,11 @@ def run(options):
         WRITTEN.write_text("".join(lines), encoding="utf-8")
         return 0
     written = WRITTEN.read_text(encoding="utf-8").splitlines(keepends=True)
-    difference = "".join(difflib.unified_diff(written, lines, "written down", "present"))
+    difference = "".join(difflib.unified_diff(written, lines, "recorded", "current"))
     if difference:
         raise Failure(
-            f"the interface is another one:\n{difference}docs/STABILITY.md says what may change; "
-            "'tools/package abi --write' writes it down"
+            f"the interface has changed:\n{difference}docs/STABILITY.md says what may change; "
+            "'tools/package abi --write' records it"
         )
-    say("the interface is the one that is written down")
+    say("the interface is as recorded")
     return 0

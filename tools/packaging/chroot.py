@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bare Debian systems in folders, in which packages are built and tried."""
+"""Bare Debian systems in folders, for building and trying packages."""
 import os
 import pathlib
 import shutil
@@ -22,7 +22,7 @@ ENVIRONMENT = {
 
 
 def in_own_namespaces():
-    """Starts this program once more, in namespaces that take its mounts and processes with them."""
+    """Restarts this program in new namespaces, so that its mounts and processes end with it."""
     if os.environ.get(INSIDE):
         return
     if os.geteuid() != 0:
@@ -36,16 +36,16 @@ def in_own_namespaces():
 
 
 class Chroot:
-    """A system in the folder `root`, in a `with` statement within in_own_namespaces()."""
+    """A system in the folder `root`. Use in a `with` statement, after in_own_namespaces()."""
 
     def __init__(self, root, archives=None):
-        """`archives` is a folder in which what apt-get downloads is kept for other systems."""
+        """`archives` is a folder that keeps what apt-get downloads, for use by other systems."""
         self.root, self.archives = root, archives
         self.enter = ("chroot",)
 
     def __enter__(self):
-        quietly("mount", "--bind", self.root, self.root)  # so that one umount takes all
-        if not self.path("/dev/fuse").exists():  # for everybody, as udev makes it
+        quietly("mount", "--bind", self.root, self.root)  # one umount then removes everything
+        if not self.path("/dev/fuse").exists():  # accessible to everybody, as udev does it
             quietly("mknod", "-m", "666", self.path("/dev/fuse"), "c", "10", "229")
         quietly("mount", "-t", "proc", "proc", self.path("/proc"))
         if self.archives:
@@ -58,7 +58,7 @@ class Chroot:
         quietly("umount", "--recursive", "--lazy", self.root)
 
     def run(self, *command, user="root", cwd="/", env=(), input=""):
-        """Runs a command in the system; returns what it prints, errors included."""
+        """Runs a command in the system; returns its output and errors."""
         inside = ("sh", "-c", 'cd "$0" && exec "$@"', cwd, *command)
         environment = {**ENVIRONMENT, "HOME": home(user), "USER": user, **dict(env)}
         enter = (*self.enter, f"--userspec={user}", self.root)
@@ -68,7 +68,7 @@ class Chroot:
         return self.run("apt-get", "-q", "-y", *words)
 
     def path(self, name):
-        """A file of the system, as it is called outside."""
+        """Returns the path outside the system of a file in it."""
         return self.root / name.lstrip("/")
 
 
@@ -77,7 +77,7 @@ def home(user):
 
 
 class Booted:
-    """systemd as the first process of a Chroot, in a `with` statement; run() is then within it.
+    """systemd as the first process of a Chroot, in a `with` statement; run() then runs within it.
 
     It has a cgroup of its own below the root of cgroup v2.
     """
@@ -98,7 +98,7 @@ class Booted:
         root = self.system.root
         quietly("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", root / "run")
         quietly("mount", "-t", "sysfs", "-o", "ro", "sysfs", root / "sys")
-        quietly("mount", "--bind", root / "dev", root / "dev")  # or it mounts that of the machine
+        quietly("mount", "--bind", root / "dev", root / "dev")  # or it mounts the machine's
         quietly("mount", "-t", "cgroup2", "cgroup2", root / "sys/fs/cgroup")
         self.cgroup = tempfile.mkdtemp(prefix="offloadfs-", dir=root / "sys/fs/cgroup")
         os.chmod(self.cgroup, 0o755)
@@ -115,14 +115,14 @@ class Booted:
         return self.system
 
     def first(self):
-        """The process that has the number 1 inside; "": there is none."""
+        """Returns the process that is number 1 inside, or "" if there is none."""
         if self.process.poll() is not None:
             return ""
         number = self.process.pid
         return pathlib.Path(f"/proc/{number}/task/{number}/children").read_text().strip()
 
     def wait(self):
-        """Until it has started what there is to start."""
+        """Waits until systemd has finished booting."""
         said = ""
         for _ in range(240):
             time.sleep(0.5)
@@ -132,7 +132,7 @@ class Booted:
             try:
                 self.system.run("systemctl", "is-system-running")
                 return
-            except Failure as failure:  # "starting" is one; "degraded" is good enough
+            except Failure as failure:  # also while "starting"; "degraded" is good enough
                 said = str(failure)
                 if "degraded" in said:
                     return
@@ -141,7 +141,7 @@ class Booted:
 
     def __exit__(self, *_):
         self.system.enter = ("chroot",)
-        if self.first():  # with which all others end
+        if self.first():  # ends all others
             os.kill(int(self.first()), signal.SIGKILL)
         self.process.wait()
         for folder, _, _ in os.walk(self.cgroup, topdown=False):
@@ -149,15 +149,15 @@ class Booted:
 
 
 def bare(suite, folder):
-    """The bare system in `folder`/`suite`; it is made once, and copied for use."""
+    """Returns the bare system in `folder`/`suite`, creating it if necessary. Copy it for use."""
     root = folder / suite
     if not root.exists():
-        say(f"{suite}: debootstrap, which takes minutes once")
+        say(f"{suite}: running debootstrap, which takes minutes the first time")
         half = folder / f"{suite}.half"
         shutil.rmtree(half, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         quietly("debootstrap", "--variant=minbase", suite, half, MIRROR)
-        # What is lost with the machine is made again.
+        # Skip syncing: whatever a crash destroys is simply made again.
         (half / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")
         half.rename(root)
     return root

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tools/package test needs, built in a system of its release."""
+"""Builds what tools/package test needs, in a system of its release."""
 import contextlib
 import pathlib
 import shutil
@@ -12,14 +12,14 @@ from deb import BUILD, LINTIAN, lay_source, package_version
 PLACE = "/build"
 SOURCE = f"{PLACE}/offloadfs"
 BEFORE = f"{PLACE}/before"
-# With ccache another build takes seconds. lintian is that of the release.
+# ccache makes another build take seconds. lintian is the release's own.
 HELPERS = ("ccache", "dpkg-dev", "lintian")
 ENVIRONMENT = {"CCACHE_DIR": f"{PLACE}/ccache"}
 
 
 @contextlib.contextmanager
 def builder(suite, systems):
-    """The system in which is built, with the source in it and what debian/control asks for."""
+    """Yields the build system, with the source and the packages that debian/control requires."""
     root = systems / f"{suite}-build"
     if not root.exists():
         copy(bare(suite, systems), root)
@@ -35,7 +35,7 @@ def builder(suite, systems):
 
 
 def packages(suite, folder, systems):
-    """The packages of the commit that is checked out, in `folder`, built if they are not there."""
+    """Returns the packages of the checked-out commit, in `folder`; builds them if necessary."""
     number = package_version()
     if not list(folder.glob(f"*_{number}_*.changes")):
         say(f"{suite}: building {number}, which takes minutes")
@@ -52,24 +52,26 @@ def packages(suite, folder, systems):
 
 
 def commit_before():
-    """The last commit of the version before."""
+    """Returns the last commit of the previous version."""
     changed = f"-Sversion: '{version()}'"
     found = git("log", "-1", "--format=%H", changed, "HEAD", "--", "meson.build")
     if not found:
-        raise Failure(f"the history does not go back to before version {version()}")
+        raise Failure(f"the history has no commit before version {version()}")
     return git("rev-parse", found + "^")
 
 
 def store_before(suite, systems, files):
-    """An archive with a store in which the version before has written files (name: content)."""
+    """Returns an archive of a store with `files` ({name: content}) from the previous version."""
     commit = commit_before()
     archive = systems / f"store-{commit[:12]}-{zlib.crc32(repr(files).encode()):x}.tar"
     if not archive.exists():
-        say(f"{suite}: building the version before, {commit[:12]}, which takes minutes")
+        say(f"{suite}: building the previous version, {commit[:12]}, which takes minutes")
         with builder(suite, systems) as system:
             build_before(system, commit)
             write_before(system, files)
-            quietly("tar", "-cf", archive, "-C", system.path(BEFORE), "store")
+            half = archive.with_suffix(".half")
+            quietly("tar", "-cf", half, "-C", system.path(BEFORE), "store")
+            half.rename(archive)
     return archive
 
 
@@ -87,7 +89,7 @@ def write_before(system, files):
     system.run("build/offloadfs", "store", "memory", cwd=BEFORE)
     write(system.path(BEFORE) / "memory", files)
     system.run("umount", "memory", cwd=BEFORE)
-    # Whoever has the lock after the daemon finds all of it on the disk.
+    # The lock becomes free when the daemon has ended, with everything on disk.
     system.run("flock", "-w", "60", "store/lock", "true", cwd=BEFORE)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the commands of tools/package share."""
+"""Functions shared by the commands of tools/package."""
 import pathlib
 import re
 import subprocess
@@ -9,7 +9,7 @@ CACHE = ROOT / "subprojects" / "packagecache"  # libfuse's archive, from tools/b
 
 
 class Failure(Exception):
-    """Ends tools/package with its text as the message."""
+    """Ends tools/package with this message."""
 
 
 def say(text):
@@ -17,7 +17,7 @@ def say(text):
 
 
 def quietly(*command, input="", **options):
-    """Runs a command, whose output is shown only when it fails; returns that output."""
+    """Runs a command; returns its output, which is shown only if it fails."""
     done = subprocess.run(
         [str(word) for word in command],
         input=input,
@@ -33,19 +33,19 @@ def quietly(*command, input="", **options):
 
 
 def git(*command):
-    """Runs git in the project; returns what it prints."""
+    """Runs git in the project; returns its output."""
     if not (ROOT / ".git").exists():
-        raise Failure(f"'{ROOT}' is not a git checkout: its commit is what is packed")
+        raise Failure(f"'{ROOT}' is not a git checkout: packages are made from its commit")
     return quietly("git", "-C", ROOT, *command).strip()
 
 
 def version():
-    """The project's version, as the commit that is checked out has it."""
+    """Returns the project's version in the commit that is checked out."""
     return re.search(r"version: '([^']+)'", git("show", "HEAD:meson.build")).group(1)
 
 
 def export(commit, to):
-    """Lays the files of a commit, and nothing else, into the new folder `to`."""
+    """Writes the files of a commit, and nothing else, into the new folder `to`."""
     to.mkdir(parents=True)
     archive = to.parent / (to.name + ".tar")
     git("archive", "-o", archive, commit)

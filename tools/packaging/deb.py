@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Builds the Debian packages of the commit that is checked out.
+"""Builds the Debian packages of the checked-out commit.
 
-The build has a folder of its own, with the files of the commit and the archive of libfuse that
-tools/bootstrap has put into subprojects/packagecache, and uses no network. What it needs are the
-Build-Depends of debian/control: apt-get build-dep ./ installs them. A commit that no tag names is
-version VERSION~gitTIME.COMMIT, which is older than VERSION and newer than the commits before it.
-Whoever distributes the packages sets DEBFULLNAME and DEBEMAIL, as for dch(1): they are then the
-maintainer.
+Builds without a network, in a folder of its own with the files of the commit and the archive of
+libfuse that tools/bootstrap has put into subprojects/packagecache. Needs the Build-Depends of
+debian/control, which 'apt-get build-dep ./' installs. The version of a commit without a tag is
+VERSION~gitTIME.COMMIT, which is older than VERSION and newer than the commits before it.
+To distribute the packages, set DEBFULLNAME and DEBEMAIL to their maintainer, as for dch(1).
 """
 import os
 import pathlib
@@ -19,8 +18,8 @@ from common import CACHE, Failure, ROOT, export, git, quietly, say, version
 DISTRIBUTION = "unstable"
 BUILD = ("dpkg-buildpackage", "-b", "-us", "-uc")
 LINTIAN = ("lintian", "--fail-on", "error,warning", "--tag-display-limit", "0")
-# Of the system alone: another Python or compiler that comes first in PATH lacks what debian/control
-# asks for.
+# Only the system's own programs: another Python or compiler earlier in PATH might lack what
+# debian/control requires.
 ENVIRONMENT = {
     "HOME": os.environ.get("HOME", "/"),
     "LC_ALL": "C.UTF-8",
@@ -34,7 +33,7 @@ def arguments(parser):
         "-o", "--output", metavar="DIR", default=ROOT / "build-deb", type=pathlib.Path,
         help="where the packages are put (build-deb)",
     )
-    parser.add_argument("--no-lintian", action="store_true", help="without a look of lintian's")
+    parser.add_argument("--no-lintian", action="store_true", help="do not run lintian")
 
 
 def package_version():
@@ -46,7 +45,7 @@ def package_version():
 
 
 def libfuse():
-    """The archive that subprojects/fuse3.wrap names."""
+    """Returns the archive named in subprojects/fuse3.wrap."""
     wrap = (ROOT / "subprojects" / "fuse3.wrap").read_text()
     archive = CACHE / re.search(r"^source_filename = (.+)$", wrap, re.M).group(1)
     if not archive.is_file():
@@ -55,7 +54,7 @@ def libfuse():
 
 
 def set_maintainer(control):
-    """Whom the environment names is written into debian/control; returns who stands there."""
+    """Writes the environment's maintainer, if any, into debian/control; returns the maintainer."""
     text = control.read_text()
     (maintainer,) = re.findall(r"^Maintainer: (.+)$", text, re.M)
     email = os.environ.get("DEBEMAIL")
@@ -67,7 +66,7 @@ def set_maintainer(control):
 
 
 def lay_source(folder):
-    """Makes the new folder a source that dpkg-buildpackage takes; returns its version."""
+    """Makes a new folder with a source for dpkg-buildpackage; returns the package version."""
     archive = libfuse()
     export("HEAD", folder)
     cache = folder / CACHE.relative_to(ROOT)
@@ -108,5 +107,5 @@ def run(options):
                 raise Failure("'lintian' is not installed: apt-get install it, or --no-lintian")
             changes = next(file for file in built if file.suffix == ".changes")
             quietly(*LINTIAN, changes)
-            say("lintian has nothing against them")
+            say("lintian found no problems")
     return 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Makes the source archive, builds it without a network, and tests it.
 
-It has the files of the commit that is checked out, and the archive of libfuse that tools/bootstrap
-has put into subprojects/packagecache. The same commit makes the same bytes.
+It contains the files of the checked-out commit, and the archive of libfuse that tools/bootstrap has
+put into subprojects/packagecache. The same commit always gives the same bytes.
 """
 import pathlib
 import tempfile
@@ -10,7 +10,7 @@ import tempfile
 from common import CACHE, ROOT, git, quietly, say, version
 from deb import libfuse
 
-# What needs neither a mount nor much time.
+# Suites that need neither a mount nor much time.
 SUITES = ("layers", "unit", "fuzz")
 
 
@@ -22,7 +22,7 @@ def arguments(parser):
 
 
 def make(output):
-    """Makes the archive in a folder; returns its name and that of the folder in it."""
+    """Makes the archive in a folder; returns its path and the name of the folder in it."""
     name = f"offloadfs-{version()}"
     archive = output.resolve() / (name + ".tar.gz")
     output.mkdir(parents=True, exist_ok=True)

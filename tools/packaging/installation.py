@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Installs the packages on bare Debian systems, uses, upgrades and removes them.
 
-For each release a system is made with debootstrap, in which the packages are built and lintian
-looks at them, and a bare one tries them. Systems and packages stay in the folder of --output: with
-them a run takes minutes. It needs root and a network. What it mounts and starts ends with it.
+For each release, builds the packages and runs lintian in one system made by debootstrap, and tries
+them in a bare one. Systems and packages are kept in the folder of --output, so that later runs take
+only minutes. Needs root and a network. Its mounts and processes end with it.
 """
 import hashlib
 import os
@@ -18,7 +18,7 @@ from chroot_build import packages, store_before, write
 from common import ROOT, Failure, quietly, say, version
 
 RELEASES = ("bookworm", "trixie")
-# What the steps use beside the packages; systemd comes with its own step.
+# Tools that the steps use besides the packages. systemd is installed by its own step.
 TOOLS = ("gcc", "libc6-dev", "man-db", "mount", "pkgconf")
 SYSTEMD = ("dbus-user-session", "libpam-systemd", "systemd")
 OLDER = "0.0.1"
@@ -48,7 +48,7 @@ def arguments(parser):
         help="where systems and packages are kept (build-deb)",
     )
     parser.add_argument(
-        "releases", nargs="*", metavar="RELEASE", help="of Debian: " + ", ".join(RELEASES),
+        "releases", nargs="*", metavar="RELEASE", help="releases of Debian: " + ", ".join(RELEASES),
     )
 
 
@@ -63,12 +63,12 @@ def has(text, part):
 
 
 class Trial:
-    """The packages on one system. Each step() goes on from what those before have left."""
+    """The packages on one system. Each step continues from the state the previous ones left."""
 
     def __init__(self, system, debs, store):
         self.system, self.run, self.debs, self.store = system, system.run, debs, store
         self.names = [deb.name.split("_")[0] for deb in debs]
-        self.number = debs[0].name.split("_")[1]  # whatever is checked out meanwhile
+        self.number = debs[0].name.split("_")[1]  # independent of later checkouts
 
     def install(self, folder):
         self.system.apt("install", *sorted(f"{folder}/{deb.name}" for deb in self.debs))
@@ -90,7 +90,7 @@ class Trial:
 
 
 def prepare(trial):
-    """the system is as before its installation"""
+    """the bare system is prepared"""
     trial.system.apt("update")
     trial.system.apt("install", "--no-install-recommends", *TOOLS)
     trial.run("useradd", "--create-home", "--shell", "/bin/sh", USER)
@@ -116,7 +116,7 @@ def install_older(trial):
 
 
 def upgrade(trial):
-    """the new packages replace them under a mount, which goes on"""
+    """the new packages replace them under a mount, which keeps working"""
     trial.run("mkdir", "-p", STORE, TREE)
     trial.run("offloadfs", STORE, TREE)
     trial.write_lines(TREE)
@@ -130,7 +130,7 @@ def upgrade(trial):
 
 
 def programs(trial):
-    """the programs say their version, and have manual pages"""
+    """the programs print their version and have manual pages"""
     for program in ("offload", "offloadfs"):
         has(trial.as_user(program, "--version"), version())
     trial.as_user("man", "-w", "offload-run", "offload", "offloadfs")
@@ -146,7 +146,7 @@ def unmounted(trial):
 
 
 def mounted(trial):
-    """a user mounts, by fusermount3"""
+    """a user mounts by fusermount3"""
     trial.as_user("offload", "up")
     trial.write_lines(f"{WORKSPACE}/.offload", user=USER)
     trial.as_user("offload", "down")
@@ -165,7 +165,7 @@ def by_mount(trial):
 
 
 def library(trial):
-    """the example is built with the library, and run"""
+    """the example builds with the library and runs"""
     trial.as_user("cp", "/usr/share/doc/liboffloadfs-dev/examples/library.c", ".")
     trial.as_user("sh", "-c", "cc library.c -o library $(pkg-config --cflags --libs liboffloadfs)")
     has(trial.as_user("ldd", "./library"), "liboffloadfs.so.0 => /")
@@ -179,7 +179,7 @@ def client(trial):
 
 
 def before(trial):
-    """a store of the version before has all of its files"""
+    """a store of the previous version has all its files"""
     place = "/srv/before"
     trial.run("mkdir", place, f"{place}/memory")
     quietly("tar", "-xf", trial.store, "-C", trial.system.path(place))
@@ -193,7 +193,7 @@ def before(trial):
 
 
 def units(trial):
-    """systemd mounts for a user who is not there, and starts and restricts the server"""
+    """systemd mounts for a user who is not logged in, and starts and restricts the server"""
     trial.system.apt("install", "--no-install-recommends", *SYSTEMD)
     with Booted(trial.system):
         trial.run("loginctl", "enable-linger", USER)
@@ -235,18 +235,18 @@ def serves(trial, systemctl, unit, socket):
 
 
 def remove(trial):
-    """nothing of the packages is left when they are purged, and nothing else is touched"""
+    """purging the packages leaves nothing behind and touches nothing else"""
     files = set(trial.run("dpkg", "-L", *trial.names).split("\n")) - {"", "/."}
     stores = digests(trial.system)
     trial.system.apt("purge", *trial.names)
     left = sorted(file for file in files if os.path.lexists(trial.system.path(file)))
-    trial.run("dpkg", "-S", *left)  # what is left is a folder of other packages
+    trial.run("dpkg", "-S", *left)  # the rest are folders of other packages
     same(traces(trial.system) - trial.traces, set())
     same(digests(trial.system), stores)
 
 
 def eventually(do):
-    """Does it until it does not fail, for a minute."""
+    """Repeats do() until it succeeds, for a minute at most."""
     for _ in range(120):
         try:
             return do()
@@ -257,7 +257,7 @@ def eventually(do):
 
 
 def traces(system):
-    """What has the project's name where packages and their scripts put things."""
+    """Returns everything with the project's name where packages and their scripts put files."""
     return {
         str(path)
         for folder in ("/etc", "/usr", "/var/lib")
@@ -266,7 +266,7 @@ def traces(system):
 
 
 def digests(system):
-    """The bytes of what users have stored."""
+    """Maps each file that users have stored to its digest."""
     return {
         path: hashlib.sha256(path.read_bytes()).digest()
         for folder in ("/home", "/srv")

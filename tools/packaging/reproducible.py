@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Builds the commit twice and compares every byte that is handed out.
+"""Builds the commit twice and compares every byte that is distributed.
 
-That is the source archive, what meson installs, and the wheel of python/. The builds differ in
-time, folder, place of the build directory, times of the sources, time zone, locale, and umask. The
-wheel alone has times and modes from outside: SOURCE_DATE_EPOCH and a umask of 022.
+This covers the source archive, the files that meson installs, and the wheel of python/. The builds
+differ in time, folder, location of the build directory, mtimes of the sources, time zone, locale
+and umask. Only the wheel needs its times and modes set: by SOURCE_DATE_EPOCH and a umask of 022.
 """
 import hashlib
 import json
@@ -16,7 +16,7 @@ import tempfile
 import dist
 from common import Failure, git, quietly, say
 
-# Name of a build: where its build directory is from its source, its umask and environment.
+# Name of a build: (build directory relative to its source, umask, environment).
 BUILDS = {
     "one": ("build", 0o022, {"TZ": "UTC+12", "LC_ALL": "C"}),
     "another": ("../elsewhere/deeper", 0o077, {"TZ": "UTC-14", "LC_ALL": "C.UTF-8"}),
@@ -29,7 +29,7 @@ def arguments(parser):
 
 
 def python():
-    """A Python that can make a wheel without a network."""
+    """Returns a Python that can make a wheel without a network."""
     for program in (sys.executable, "/usr/bin/python3"):
         command = (program, "-c", "import setuptools, wheel")
         if subprocess.run(command, capture_output=True, check=False).returncode == 0:
@@ -38,7 +38,7 @@ def python():
 
 
 def describe(root):
-    """The files below a folder: name, and type, mode and content of each."""
+    """Yields (name, (mode, digest or link target)) for everything below a folder."""
     for path in sorted(root.rglob("*")):
         what = os.readlink(path) if path.is_symlink() else ""
         if path.is_file() and not what:
@@ -47,14 +47,14 @@ def describe(root):
 
 
 def lay(folder):
-    """Unpacks the source archive in a new folder."""
+    """Unpacks the source archive in a new folder; returns the source's folder."""
     archive, name = dist.make(folder / "root")
     quietly("tar", "-xf", archive, "-C", folder)
     return folder / name
 
 
 def make(source, seconds, where, umask, environment):
-    """Makes all that is handed out into the folder `root` beside the source, and describes it."""
+    """Builds all that is distributed into the folder `root` beside the source; describes it."""
     for path in source.rglob("*"):
         os.utime(path, follow_symlinks=False)
     build, root = (source / where).resolve(), source.parent / "root"
@@ -74,7 +74,7 @@ def make(source, seconds, where, umask, environment):
 def run(options):
     made = []
     with tempfile.TemporaryDirectory(prefix="offloadfs-reproducible-") as place:
-        # First of all, as another commit may be checked out meanwhile.
+        # Done first, as another commit may be checked out meanwhile.
         seconds = git("log", "-1", "--format=%ct")
         sources = [lay(pathlib.Path(place, name)) for name in BUILDS]
         for source, build in zip(sources, BUILDS.values()):

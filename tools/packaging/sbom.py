@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Writes what the programs of a build contain as SPDX 2.3 (JSON) to standard output.
+"""Writes the components of a build's programs to standard output, as SPDX 2.3 (JSON).
 
-It asks dpkg for what is from the system. SOURCE_DATE_EPOCH is the time of the document, if set.
+Asks dpkg about files of the system. SOURCE_DATE_EPOCH, if set, is the time of the document.
 """
 import datetime
 import json
@@ -15,7 +15,7 @@ import uuid
 
 from common import ROOT, Failure, quietly
 
-# Source package of Debian: name, license. What a build takes from the system is looked up here.
+# Debian source package: (name, license). Packages of the system in a build are looked up here.
 SYSTEM = {
     "sqlite3": ("SQLite", "blessing"),
     "libzstd": ("Zstandard", "BSD-3-Clause"),
@@ -32,12 +32,12 @@ SYSTEM = {
     "node-chart.js": ("Chart.js", "MIT"),
     "node-d3-hierarchy": ("d3-hierarchy", "BSD-3-Clause"),
 }
-# Of the compiler and the C library, which every program has.
+# Source packages of the compiler and the C library, which every program contains.
 TOOLCHAIN = ("gcc-", "glibc")
 
 
 def arguments(parser):
-    parser.add_argument("build", type=pathlib.Path, help="the directory of a build")
+    parser.add_argument("build", type=pathlib.Path, help="a build directory")
 
 
 def package(name, version, license, place):
@@ -54,7 +54,7 @@ def package(name, version, license, place):
 
 
 def from_system(path):
-    """The package of a file of the system's; None: it is the toolchain's."""
+    """Returns the SPDX package of a system file, or None if it belongs to the toolchain."""
     path = pathlib.Path(path).resolve()
     found = None
     for name in (path, pathlib.Path("/" + str(path).removeprefix("/usr/"))):
@@ -71,7 +71,7 @@ def from_system(path):
 
 
 def contents(build):
-    """The packages that are in the programs of a build."""
+    """Returns the SPDX packages contained in the programs of a build."""
     commands = quietly("ninja", "-C", build, "-t", "commands", "offload", "offloadfs")
     paths = set(re.findall(r"(?<![\w.-])(/[^\s'\"]+\.a)(?=\s|$)", commands))
     paths |= set(re.findall(r"=(/[^\s'\"]+\.js)(?=\s|$)", commands))
@@ -91,9 +91,9 @@ def contents(build):
 
 def run(options):
     if not (options.build / "build.ninja").is_file():
-        raise Failure(f"'{options.build}' is not the directory of a build")
+        raise Failure(f"'{options.build}' is not a build directory")
     if not shutil.which("dpkg"):
-        raise Failure("'dpkg' is not installed: only Debian's packages can be told")
+        raise Failure("'dpkg' is not installed: only Debian packages can be identified")
     project = json.loads(quietly("meson", "introspect", "--projectinfo", options.build))
     own = package("offloadfs", project["version"], "MIT", "NOASSERTION")
     packages = {p["SPDXID"]: p for p in contents(options.build)}

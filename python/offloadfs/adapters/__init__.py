@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What other packages need of ours; each module needs its package only when it is used."""
+"""Adapters for other packages, which are needed only for the modules that are used."""

@@ -7,7 +7,7 @@ For clients of the package `anthropic`.
     results = [result_of(block) for block in answer.content if block.type == "tool_use"]
     context.append({"role": "user", "content": results})
 
-A summary of older messages stands at the end of `context.system`; blocks keep their ids and order.
+The summary of older messages is at the end of `context.system`. Blocks keep their ids and order.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _prepared(context: Context) -> Dict[str, Any]:
 
 
 def create(client: Any, context: Context, **request: Any) -> Any:
-    """Asks messages with the managed system and messages, and appends the answer."""
+    """Calls messages.create with the managed system prompt and messages, and appends the answer."""
     answer = client.messages.create(**_prepared(context), **request)
     context.append({"role": "assistant", "content": answer.content})
     return answer

@@ -17,14 +17,15 @@ from ..store import Store
 
 def backend(store: Store, task: Optional[str] = None) -> Any:
     """
-    The agent's files are those of the task, and so are the long results and histories that
-    deepagents takes out of the prompt: deduplicated, compressed, searched, and gone some time after
-    the task. What it writes to /memories/ is kept; /refs/REF:120-180 reads any pointer of the tree.
-    The tree must be mounted.
+    Returns a backend that keeps the agent's files in the task's folder, including the long results
+    and histories that deepagents takes out of the prompt. They are deduplicated, compressed and
+    searched, and expire some time after the task. Files written to /memories/ are kept.
+    /refs/REF:120-180 reads from any pointer of the tree. Raises ValueError if there is no task, and
+    Unreachable if the tree is not mounted.
     """
     task = task or store.task
     if not task:
-        raise ValueError("whose files are they? Name a task here or as that of the Store")
+        raise ValueError("no task given: name one here or when the Store is made")
     root = store.root or ""
     if not root:
         raise Unreachable("the tree is not mounted; 'offload up' mounts it")

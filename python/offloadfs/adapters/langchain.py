@@ -18,8 +18,8 @@ from ..tools import reading_tools
 
 class OffloadMiddleware(AgentMiddleware):
     """
-    Long results of tools become pointers, and the agent gets tools to read them back. Those of
-    `skip`, such as others that read what was offloaded, stay as they are.
+    Replaces long tool results by pointers, and gives the agent tools to read them back. Results of
+    the tools named in `skip`, such as tools that read offloaded content, stay as they are.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ For clients of the package `openai`.
     for call in answer.choices[0].message.tool_calls or []:
         context.append({"role": "tool", "tool_call_id": call.id, "content": run(call)})
 
-A stream's message is known at its end: call context.prepare() and context.append() yourself.
+With streaming, call context.prepare() before and context.append() after the stream yourself.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..context import Context
 
 
 def complete(client: Any, context: Context, **request: Any) -> Any:
-    """Asks chat.completions with the managed messages, and appends the answer's message."""
+    """Calls chat.completions.create with the managed messages, and appends the answer's message."""
     answer = client.chat.completions.create(messages=context.prepare(), **request)
     context.append(answer.choices[0].message)
     return answer
@@ -33,7 +33,7 @@ async def acomplete(client: Any, context: Context, **request: Any) -> Any:
 
 
 def respond(client: Any, context: Context, **request: Any) -> Any:
-    """Asks responses with the managed items, and appends those of the answer."""
+    """Calls responses.create with the managed items, and appends the items of the answer."""
     answer = client.responses.create(input=context.prepare(), **request)
     context.extend(answer.output)
     return answer

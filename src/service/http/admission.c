@@ -18,7 +18,7 @@ static bool same(const char *token, const void *given, size_t len)
 	return want && !differ;
 }
 
-/* The password of "user:password" in base64, which is what programs send that know only a URL. */
+/* Decodes the password of "user:password" in base64, which programs send that only know a URL. */
 static void decode_basic(const char *text, struct ofs_buf *ret)
 {
 	uint8_t *colon;
@@ -31,7 +31,7 @@ static void decode_basic(const char *text, struct ofs_buf *ret)
 		memmove(ret->data, colon + 1, ret->len);
 }
 
-/* What follows a scheme; NULL: it is another one. */
+/* Returns what follows the scheme, or NULL if `value` has another one. */
 static const char *after_scheme(const char *value, const char *scheme)
 {
 	size_t len = strlen(scheme);
@@ -57,7 +57,7 @@ bool ofs_admission_has_token(const struct ofs_admission *a, const struct ofs_htt
 	return password.len && same(a->token, password.data, password.len);
 }
 
-/* ---- where it comes from */
+/* ---- the origin */
 
 static bool is_ours(const struct ofs_admission *a, const char *host)
 {
@@ -69,7 +69,7 @@ static bool is_ours(const struct ofs_admission *a, const char *host)
 	return false;
 }
 
-/* "http://host:port" of a page, as of this host. */
+/* True if the origin of a page, "http://host:port", is this host. */
 static bool is_origin(const char *origin, const char *host)
 {
 	const char *rest = strstr(origin, "://");
@@ -91,6 +91,6 @@ int ofs_admission_check_origin(const struct ofs_admission *a, const struct ofs_h
 	if (host && (!named || strcasecmp(host, named) != 0))
 		return ofs_error_set(err, EACCES, "Host must be that of the target");
 	if (origins && (!named || !origin || !is_origin(origin, named)))
-		return ofs_error_set(err, EACCES, "pages of other origins are not let in");
+		return ofs_error_set(err, EACCES, "pages of other origins have no access");
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is let in. A peer on a Unix socket is known by its credentials; over TCP it must have the
- * token. Host and Origin keep out pages of the web that a browser of the user shows.
+ * Access control. A peer on a Unix socket is known by its credentials; over TCP it must have the
+ * token. Host and Origin keep out web pages that a browser of the user shows.
  */
 #pragma once
 
@@ -9,16 +9,15 @@
 
 struct ofs_admission {
 	const char *token; /* NULL: there is no TCP */
-	const char *const *hosts; /* "127.0.0.1:8377", up to NULL: those that Host may name */
-	bool any_host; /* it may name any */
+	const char *const *hosts; /* the allowed values of Host, "127.0.0.1:8377"; ended by NULL */
+	bool any_host; /* allow any Host */
 };
 
-/* Whether a token was given, and is the right one; takes the same time wherever two differ. */
+/* True if the request has the right token. Takes the same time wherever two tokens differ. */
 bool ofs_admission_has_token(const struct ofs_admission *a, const struct ofs_http_request *r);
 
 /*
- * Whether the request may come from where it comes from. `host` is that of its target, NULL: none.
- * 0; -EACCES with the reason in `err`.
+ * Checks Host and Origin. `host` is the one in the target, or NULL. 0, or -EACCES with `err` set.
  */
 int ofs_admission_check_origin(const struct ofs_admission *a, const struct ofs_http_request *r,
 			       const char *host, struct ofs_error *err);

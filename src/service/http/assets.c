@@ -20,5 +20,5 @@ void ofs_assets_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 		ret->policy = POLICY;
 		return;
 	}
-	ofs_http_reply_error(ret, 404, "there is nothing of that name; /openapi.json lists all");
+	ofs_http_reply_error(ret, 404, "there is no such path; /openapi.json lists all");
 }

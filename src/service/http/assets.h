@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page that the server shows, and the files that it is made of. */
+/* Serves the page and the files that it consists of. */
 #pragma once
 
 #include "service/http/exchange.h"

@@ -47,10 +47,10 @@ static int check(int fd, const char *path, struct ofs_error *err)
 	if (fstat(fd, &st) < 0)
 		return ofs_error_set(err, errno, "cannot read '%s': %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return ofs_error_set(err, EINVAL, "'%s' is no file", path);
+		return ofs_error_set(err, EINVAL, "'%s' is not a regular file", path);
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & (S_IRWXG | S_IRWXO))
 		return ofs_error_set(err, EPERM,
-				     "'%s' is no place for a token: other users may read or change "
+				     "'%s' is not safe for a token: other users can read or change "
 				     "it (chmod 600 makes it yours alone)",
 				     path);
 	return 0;
@@ -102,16 +102,16 @@ static int make_file(const char *path, struct ofs_error *err, char **ret)
 {
 	OFS_FREE char *folder = ofs_path_parent(path), *token = NULL, *line = NULL;
 	OFS_CLOSE int fd = -1;
-	int r = ofs_path_make(folder, 0700);
+	int r = make_token(&token, err);
 
+	if (r < 0)
+		return r;
+	r = ofs_path_make(folder, 0700);
 	if (r == 0)
 		r = fd =
 			ofs_io_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make '%s': %s", path, strerror(-r));
-	r = make_token(&token, err);
-	if (r < 0)
-		return r;
 	line = ofs_format("%s\n", token);
 	r = ofs_io_pwrite(fd, line, strlen(line), 0);
 	if (r < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The token that clients over TCP must have, in a file of the user's own. */
+/* The token that clients need over TCP, kept in a file of the user. */
 #pragma once
 
 #include <offloadfs/error.h>
@@ -8,13 +8,13 @@
 #include "client/target.h"
 
 /*
- * Reads the token in a file, allocated. `make`: a missing file gets a new one, and *ret_made is set.
- * -EPERM: others may read it.
+ * Sets *ret to the token in a file, allocated. If the file is missing and `make` is set, makes it
+ * with a new token and sets *ret_made. -EPERM: other users can read or change it; or -errno.
  */
 int ofs_bearer_load(const char *path, bool make, struct ofs_error *err, bool *ret_made, char **ret);
 
 /*
- * Allocated: the socket ("sock") or token ("token") of a tree in the user's folder for them, the
- * same at each start of a server; NULL: there is no place for such a folder.
+ * Returns the path of the socket ("sock") or token ("token") of a tree in the user's folder for
+ * them, allocated. It is the same at each start of a server. NULL: there is no such folder.
  */
 char *ofs_bearer_file(const struct ofs_target *t, const char *kind);

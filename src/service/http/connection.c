@@ -15,7 +15,7 @@ static bool is_gone(int fd)
 	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* Its owner finds it at its end, and closes it. */
+/* Shuts a connection down, whereupon libmicrohttpd closes it. */
 static void cut(struct ofs_connection *c)
 {
 	shutdown(c->fd, SHUT_RDWR);
@@ -34,7 +34,7 @@ static void look(struct ofs_connections *all, struct ofs_connection *c, int64_t 
 		c->gone = NULL;
 		gone(c->gone_arg);
 	} else if (c->listening && is_gone(c->fd)) {
-		/* Twice: what came before may still be on its way through the server. */
+		/* Only at the second check: the server may still be handling earlier data. */
 		if (c->silent)
 			cut(c);
 		c->silent = true;

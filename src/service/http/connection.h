@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections of a server, and the time that each may take for what it does: libmicrohttpd
- * knows only how long one was silent, which a client that sends a byte now and then never is.
+ * The connections of a server and their deadlines. libmicrohttpd only limits how long a connection
+ * is silent, which a client that sends a byte now and then never is.
  */
 #pragma once
 
@@ -13,13 +13,15 @@
 struct ofs_connection {
 	LIST_ENTRY(ofs_connection) entry;
 	const struct ofs_listener *listener;
-	int fd; /* borrowed; open while it is in the list */
-	bool known; /* the peer, by its credentials */
-	void *transaction; /* that is under way; the server's thread's own */
-	int64_t deadline; /* guarded by the lock of the list, as what follows; 0: none */
-	bool listening; /* to the peer: nothing else will happen */
-	bool silent; /* and it had closed its end already when it was last looked at */
-	void (*gone)(void *arg); /* NULL: nobody asks */
+	int fd; /* borrowed; open while the connection is in the list */
+	bool known; /* the credentials of the peer are those of the user or root */
+	void *transaction; /* the current one; only for the server's thread */
+
+	/* What follows is guarded by the lock of the list. */
+	int64_t deadline; /* 0: none */
+	bool listening; /* the server waits for the peer to send something */
+	bool silent; /* `listening`, and the peer had closed its end at the last check */
+	void (*gone)(void *arg); /* see ofs_connections_watch(); or NULL */
 	void *gone_arg;
 };
 
@@ -28,31 +30,33 @@ struct ofs_connections {
 	pthread_cond_t changed;
 	LIST_HEAD(, ofs_connection) list;
 	unsigned int n;
-	uint64_t cut; /* for being late */
+	uint64_t cut; /* number of connections cut at their deadline */
 	bool ending;
 	pthread_t thread;
 };
 
+/* Starts and stops the thread that watches the connections. 0 or -errno. */
 int ofs_connections_start(struct ofs_connections *all);
 void ofs_connections_stop(struct ofs_connections *all);
 
-/* Adds one, which is to be done with its first request by then. */
+/* Adds a connection, whose first request must arrive within `patience` nanoseconds. */
 struct ofs_connection *ofs_connections_add(struct ofs_connections *all,
 					   const struct ofs_listener *listener, int fd,
 					   int64_t patience);
-/* Removes and frees it. */
+/* Removes and frees `c`. */
 void ofs_connections_remove(struct ofs_connections *all, struct ofs_connection *c);
 
 /*
- * Calls gone(arg), once and with the lock held, when the peer has closed its end, though nobody
- * listens to it as it waits; until something else is expected of it.
+ * Calls gone(arg), once and with the lock held, when the peer closes its end, although nothing is
+ * expected from it. Ends with the next ofs_connections_expect().
  */
 void ofs_connections_watch(struct ofs_connections *all, struct ofs_connection *c,
 			   void (*gone)(void *arg), void *arg);
 
 /*
- * What it does next is to be done in that time; 0: it waits for us. `listening`: that is to send
- * something, so it is cut when it has closed its end, which libmicrohttpd may miss.
+ * Sets the time for the next step of the peer, in nanoseconds; 0: it waits for the server. If the
+ * step is to send something (`listening`), the connection is cut when the peer has closed its end,
+ * which libmicrohttpd may miss.
  */
 void ofs_connections_expect(struct ofs_connections *all, struct ofs_connection *c, int64_t patience,
 			    bool listening);

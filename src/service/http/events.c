@@ -10,20 +10,20 @@
 #include "base/thread.h"
 #include "client/trail.h"
 
-#define POLL (250 * OFS_NS_PER_MS) /* between looks at the log */
-#define ALIVE (15 * OFS_NS_PER_S) /* between signs of life */
-#define PIECE ((uint64_t)64 << 10) /* of the log that is read at once */
+#define POLL (250 * OFS_NS_PER_MS) /* interval between checks of the log */
+#define ALIVE (15 * OFS_NS_PER_S) /* interval between signs of life */
+#define PIECE ((uint64_t)64 << 10) /* maximum range of the log that is read at once */
 #define TAIL_MAX ((size_t)256 << 10)
 
-/* The log of a tree that somebody follows. */
+/* The log of a tree that at least one client follows. */
 struct channel {
 	LIST_ENTRY(channel) entry;
-	unsigned int users; /* clients, and the thread while it looks */
-	char *agent; /* of the tree; NULL: the server's own */
-	uint64_t agent_dir; /* the thread's, and constant once it is set */
-	bool known; /* the log was found, so its bounds are */
+	unsigned int users; /* clients, and the thread while it reads the log */
+	char *agent; /* whose tree it is; NULL: the server's own tree */
+	uint64_t agent_dir; /* set by the thread; constant once it is not 0 */
+	bool known; /* the log was found, and `start` and `end` are valid */
 	uint64_t start, end;
-	/* The newest lines, as they are sent: those of [from, to). */
+	/* The newest lines, those of [from, to), as events. */
 	uint64_t from, to;
 	struct ofs_buf tail;
 };
@@ -34,8 +34,8 @@ struct client {
 	struct channel *channel;
 	LIST_ENTRY(client) entry;
 	uint64_t at; /* its position in the log */
-	int64_t alive; /* when something was sent last */
-	void (*wake)(void *arg); /* NULL: it does not wait */
+	int64_t alive; /* when something was last sent */
+	void (*wake)(void *arg); /* NULL: not waiting */
 	void *wake_arg;
 };
 
@@ -46,13 +46,13 @@ struct ofs_events {
 	LIST_HEAD(, channel) channels;
 	LIST_HEAD(, client) clients;
 	unsigned int n, max;
-	bool ending, ended; /* ended: the thread has */
+	bool ending, ended; /* `ended`: the thread has ended */
 	pthread_t thread;
 };
 
 /* ---- reading the log */
 
-/* The tree whose log it is, as options; *ret_agent is allocated. */
+/* Returns the options for the tree of `agent`, which borrow *ret_agent, allocated or NULL. */
 static struct ofs_target_options target_of(const struct ofs_events *e, const char *agent,
 					   char **ret_agent)
 {
@@ -82,9 +82,9 @@ static void append_event(const char *line, size_t len, uint64_t position, struct
 }
 
 /*
- * Appends the lines of [from, to) as events. The id of one is the position after it; where a part of
- * the log is lost that is too low, so a client that goes on from there may see lines again, and misses
- * none.
+ * Appends the lines of [from, to) as events. The id of an event is the position after its line. If
+ * a part of the log is lost, ids are too low, so a client that continues there may see lines again
+ * but misses none.
  */
 static int read_events(struct ofs_trail *t, uint64_t agent_dir, uint64_t from, uint64_t to,
 		       struct ofs_buf *out)
@@ -110,7 +110,7 @@ static void release(struct channel *c)
 	free(c);
 }
 
-/* Looks for new lines; without the lock. */
+/* Looks for new lines. Called without the lock. Returns false if the log cannot be opened. */
 static bool look(struct ofs_events *e, struct channel *c, struct channel *news)
 {
 	OFS_CLEANUP(ofs_trail_close) struct ofs_trail t = OFS_TRAIL_INIT;
@@ -122,7 +122,7 @@ static bool look(struct ofs_events *e, struct channel *c, struct channel *news)
 		return false;
 	news->start = t.start;
 	news->end = t.end;
-	/* c->end is changed by this thread alone. */
+	/* Only this thread changes c->end. */
 	if (c->known && t.end > c->end && t.end - c->end <= PIECE) {
 		news->from = c->end;
 		news->to = t.end;
@@ -154,7 +154,7 @@ static void wake(struct client *k)
 		fn(k->wake_arg);
 }
 
-/* Those that have something to send. */
+/* Wakes the clients that have something to send. */
 static void wake_clients(struct ofs_events *e)
 {
 	int64_t now = ofs_clock_monotonic();
@@ -212,7 +212,7 @@ static void *follow(void *arg)
 
 /* ---- clients */
 
-/* Reads what the tail does not have, if it can; without the lock. */
+/* Reads lines that the tail does not have, and moves *at past them. Called without the lock. */
 static void catch_up(const struct ofs_events *e, const struct channel *c, uint64_t *at,
 		     uint64_t end, struct ofs_buf *out)
 {
@@ -230,7 +230,7 @@ static void catch_up(const struct ofs_events *e, const struct channel *c, uint64
 		*at = to;
 }
 
-/* Appends what is new for a client. */
+/* Appends the next events for a client. Releases the lock while it reads the log. */
 static void take_new(struct client *k, struct ofs_buf *out)
 {
 	struct ofs_events *e = k->events;
@@ -307,7 +307,7 @@ static struct channel *channel_of(struct ofs_events *e, const char *agent)
 	return c;
 }
 
-/* False: there are as many as may be. */
+/* Adds a client. Returns false if there are too many. */
 static bool subscribe(struct ofs_events *e, const char *agent, uint64_t at,
 		      struct ofs_http_reply *ret)
 {
@@ -333,13 +333,13 @@ static bool subscribe(struct ofs_events *e, const char *agent, uint64_t at,
 	return true;
 }
 
-/* Where a client begins: at a position, or so many bytes before the end. */
+/* The start of a client: a position, or a number of bytes before the end. */
 struct beginning {
-	uint64_t at; /* UINT64_MAX: none is named */
+	uint64_t at; /* UINT64_MAX: not given */
 	bool from_end;
 };
 
-/* False: what is named is none. */
+/* Returns false if the value is not a number. */
 static bool read_beginning(struct ofs_http_exchange *x, struct beginning *ret)
 {
 	const char *text = ofs_http_request_field(x->request, "Last-Event-ID");
@@ -352,7 +352,7 @@ static bool read_beginning(struct ofs_http_exchange *x, struct beginning *ret)
 	return !text || (*text && strspn(text, "0123456789") == strlen(text));
 }
 
-/* Where a client begins: where it was, or with what comes from now on. */
+/* Sets *at to the position that is asked for, or to the end of the log. 0 or -errno. */
 static int place(struct ofs_http_exchange *x, const struct beginning *b, uint64_t *at,
 		 struct ofs_error *err)
 {
@@ -378,8 +378,8 @@ void ofs_events_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 	if (!read_beginning(x, &begin) ||
 	    x->target.n_parameters != (ofs_http_target_parameter(&x->target, "after") != NULL)) {
 		ofs_http_reply_error(ret, 400,
-				     "the only parameter is 'after', like Last-Event-ID "
-				     "the id of an event; -N: N bytes before the end");
+				     "the only parameter is 'after': the id of an event, as in "
+				     "Last-Event-ID, or -N for N bytes before the end");
 		return;
 	}
 	r = place(x, &begin, &at, &err);
@@ -388,7 +388,7 @@ void ofs_events_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 		return;
 	}
 	if (!subscribe(x->site->events, ofs_http_agent(x), at, ret)) {
-		ofs_http_reply_error(ret, 503, "too many follow the events already");
+		ofs_http_reply_error(ret, 503, "too many clients follow the events already");
 		ofs_http_reply_field(ret, "Retry-After", ofs_strdup("10"));
 		return;
 	}
@@ -396,7 +396,7 @@ void ofs_events_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 	ret->type = "text/event-stream";
 }
 
-/* ---- the hub */
+/* ---- starting and ending */
 
 int ofs_events_create(const struct ofs_target_options *target, unsigned int max,
 		      struct ofs_events **ret)
@@ -433,22 +433,23 @@ unsigned int ofs_events_count(struct ofs_events *e)
 	return e->n;
 }
 
-void ofs_events_destroy(struct ofs_events *e)
+bool ofs_events_destroy(struct ofs_events *e)
 {
 	int64_t until = ofs_clock_monotonic() + 5 * OFS_NS_PER_S;
 	bool ended;
 
 	if (!e)
-		return;
+		return true;
 	pthread_mutex_lock(&e->lock);
 	while (!e->ended && ofs_cond_wait_until(&e->changed, &e->lock, until))
 		;
 	ended = e->ended && !e->n;
 	pthread_mutex_unlock(&e->lock);
 	if (!ended)
-		return;
+		return false;
 	pthread_join(e->thread, NULL);
 	pthread_cond_destroy(&e->changed);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
+	return true;
 }

@@ -27,7 +27,7 @@ int ofs_http_read_json(struct ofs_http_exchange *x, struct ofs_http_reply *ret, 
 		return -EINVAL;
 	}
 	if (ofs_json_is_deep(x->body, x->body_len)) {
-		text = ofs_format("the body is nested more than %d deep", OFS_JSON_DEPTH);
+		text = ofs_format("the body has more than %d levels of nesting", OFS_JSON_DEPTH);
 		ofs_http_reply_error(ret, 400, text);
 		return -EINVAL;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A request on its way through the site: which route it takes, and with what. */
+/* An exchange: a request with its route, target and body. */
 #pragma once
 
 #include "service/asset.h"
@@ -11,33 +11,33 @@ struct ofs_events;
 struct ofs_http_exchange;
 struct ofs_http_route;
 
-/* What all requests share; borrowed. */
+/* Shared by all requests; all borrowed. */
 struct ofs_http_site {
 	struct ofs_service *service;
-	const struct ofs_http_route *routes; /* up to one without a method */
+	const struct ofs_http_route *routes; /* ended by one without a method */
 	const struct ofs_asset *page;
 	struct ofs_events *events;
-	/* Appends the server's own metrics; NULL: it has none. */
+	/* Appends the server's own metrics; NULL: there are none. */
 	void (*measure)(void *arg, struct ofs_buf *out);
 	void *measure_arg;
 };
 
 enum {
-	OFS_ROUTE_OPEN = 1 << 0, /* for everybody: it tells nothing of the tree */
-	OFS_ROUTE_QUICK = 1 << 1, /* it does not touch the tree, so it needs no worker */
-	OFS_ROUTE_CREATED = 1 << 2, /* success is 201 */
-	OFS_ROUTE_CONTENT = 1 << 3, /* its body may hold a whole content */
-	OFS_ROUTE_REME = 1 << 4, /* it refuses bodies as ReMe's service does */
+	OFS_ROUTE_OPEN = 1 << 0, /* needs no token, since it reveals nothing of the tree */
+	OFS_ROUTE_QUICK = 1 << 1, /* does not use the tree, and so needs no worker */
+	OFS_ROUTE_CREATED = 1 << 2, /* the status of success is 201 */
+	OFS_ROUTE_CONTENT = 1 << 3, /* the body may have whole contents, so it may be larger */
+	OFS_ROUTE_REME = 1 << 4, /* refuses bodies as ReMe's service does */
 };
 
 struct ofs_http_route {
-	const char *method; /* "GET", which is HEAD, too */
-	const char *path; /* "{id}" is any segment */
+	const char *method; /* "GET" includes HEAD */
+	const char *path; /* "{id}" stands for any segment */
 	unsigned int flags;
 	void (*handle)(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
-	const char *call; /* of the table of calls; NULL: it is none of them */
-	const char *summary; /* of one that is none; NULL: nothing for OpenAPI */
-	/* Replies in place of `handle`, which may still run; NULL: 503. */
+	const char *call; /* name in the table of calls; NULL: none */
+	const char *summary; /* of a route without a call; NULL: not in OpenAPI */
+	/* Makes the reply if `handle`, which may still run, is late; NULL: 503. */
 	void (*late)(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
 };
 
@@ -46,26 +46,24 @@ struct ofs_http_exchange {
 	const struct ofs_http_request *request;
 	const struct ofs_http_route *route;
 	struct ofs_http_target target;
-	const char *id; /* the segment that {id} stands for; NULL: there is none */
+	const char *id; /* the segment for {id}; NULL: none */
 	const void *body;
 	size_t body_len;
 };
 
-/* The agent whose tree is meant; NULL: the site's own tree. */
+/* Returns the agent whose tree is meant; NULL: the site's own tree. */
 static inline const char *ofs_http_agent(const struct ofs_http_exchange *x)
 {
 	return ofs_http_request_field(x->request, "Offload-Agent");
 }
 
-/* Whether the body is said to be JSON: what a page elsewhere can send unasked is something else. */
+/* True if the type of the body is JSON, which pages of other origins cannot send unasked. */
 bool ofs_http_is_json(const struct ofs_http_exchange *x);
 
-/* The body as a JSON object. 0, or -errno with the reply made. */
+/* Reads the body as a JSON object. 0, or -EINVAL with the reply made. */
 int ofs_http_read_json(struct ofs_http_exchange *x, struct ofs_http_reply *ret, json_t **ret_json);
 
-/*
- * Uses the tree that is meant, as ofs_service_use() does; on failure the reply is made.
- */
+/* As ofs_service_use() for the tree that is meant. 0, or -errno with the reply made. */
 int ofs_http_use_tree(struct ofs_http_exchange *x,
 		      int (*fn)(struct ofs_access *access, void *arg, struct ofs_error *err),
 		      void *arg, struct ofs_http_reply *ret);

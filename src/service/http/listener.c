@@ -15,7 +15,7 @@
 
 #define BACKLOG 512
 #define FOLDER_MODE 0700
-#define FIRST_FD 3 /* of those that systemd hands over */
+#define FIRST_FD 3 /* the first descriptor from systemd */
 
 void ofs_listener_finish(struct ofs_listener *l)
 {
@@ -44,7 +44,7 @@ static int make_address(const char *path, struct sockaddr_un *ret, struct ofs_er
 	return 0;
 }
 
-/* Opens the folder of a socket, in which nobody else may put another in its place. */
+/* Opens the folder of a socket. -EPERM: other users could replace the socket in it; or -errno. */
 static int open_folder(const char *path, struct ofs_error *err)
 {
 	OFS_FREE char *folder = ofs_path_parent(path);
@@ -62,12 +62,12 @@ static int open_folder(const char *path, struct ofs_error *err)
 	if ((st.st_uid != geteuid() && st.st_uid != 0) ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX)))
 		return ofs_error_set(err, EPERM,
-				     "'%s' is no place for a socket: other users may write there",
+				     "'%s' is not safe for a socket: other users can write to it",
 				     folder);
 	return ofs_steal_fd(&fd);
 }
 
-/* -EADDRINUSE: somebody listens there. */
+/* Returns 0 if nobody listens there, else -EADDRINUSE. */
 static int check_dead(const struct sockaddr_un *address, struct ofs_error *err)
 {
 	OFS_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -83,7 +83,7 @@ static int check_dead(const struct sockaddr_un *address, struct ofs_error *err)
 			     address->sun_path);
 }
 
-/* The folder is locked, so of two that start the second finds the first. */
+/* Called with the folder locked, so of two servers that start the second finds the first. */
 static int bind_in(const char *path, const struct sockaddr_un *address, struct ofs_error *err,
 		   struct ofs_listener *l)
 {
@@ -93,8 +93,7 @@ static int bind_in(const char *path, const struct sockaddr_un *address, struct o
 
 	if (lstat(path, &st) == 0) {
 		if (!S_ISSOCK(st.st_mode))
-			return ofs_error_set(err, EEXIST, "'%s' is there already, and no socket",
-					     path);
+			return ofs_error_set(err, EEXIST, "'%s' exists, but is not a socket", path);
 		r = check_dead(address, err);
 		if (r < 0)
 			return r;
@@ -195,7 +194,7 @@ static bool read_address(const char *text, union address *ret)
 			 &ret->v4.sin_addr) == 1;
 }
 
-/* The names by which a browser or a program may have come here. */
+/* Sets the address, and the names by which clients may call it. 0 or -errno. */
 static int describe(struct ofs_listener *l, bool remote, struct ofs_error *err)
 {
 	static const char *const local[] = { "localhost", "127.0.0.1", "[::1]" };
@@ -206,13 +205,12 @@ static int describe(struct ofs_listener *l, bool remote, struct ofs_error *err)
 	unsigned int port;
 
 	if (getsockname(l->fd, &a.any, &len) < 0)
-		return ofs_error_set(err, errno, "cannot tell the address: %s", strerror(errno));
+		return ofs_error_set(err, errno, "cannot get the address: %s", strerror(errno));
 	if (!remote && !is_loopback(&a))
-		return ofs_error_set(
-			err, EPERM,
-			"this address can be reached from other machines, and nothing "
-			"that is sent to it is encrypted: listen on 127.0.0.1, or give "
-			"--allow-remote, too");
+		return ofs_error_set(err, EPERM,
+				     "this address can be reached from other machines, and nothing "
+				     "that is sent to it is encrypted: listen on 127.0.0.1, or add "
+				     "--allow-remote");
 	port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
 	inet_ntop(a.any.sa_family,
 		  a.any.sa_family == AF_INET6 ? (void *)&a.v6.sin6_addr : (void *)&a.v4.sin_addr,
@@ -236,8 +234,8 @@ int ofs_listener_tcp(const char *text, bool remote, struct ofs_error *err, struc
 
 	if (!read_address(text, &a))
 		return ofs_error_set(err, EINVAL,
-				     "'%s' is no address: give 127.0.0.1:PORT, localhost:PORT or "
-				     "[::1]:PORT",
+				     "'%s' is not an address: give 127.0.0.1:PORT, localhost:PORT "
+				     "or [::1]:PORT",
 				     text);
 	l.fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l.fd < 0)
@@ -245,7 +243,7 @@ int ofs_listener_tcp(const char *text, bool remote, struct ofs_error *err, struc
 	setsockopt(l.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (a.any.sa_family == AF_INET6)
 		setsockopt(l.fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	/* Before it listens nobody can come. */
+	/* The address is checked before listen(), so that nobody can connect until then. */
 	r = bind(l.fd, &a.any, address_len(&a)) < 0 ? -errno : 0;
 	if (r == 0) {
 		r = describe(&l, remote, err);
@@ -276,7 +274,7 @@ static int take(int fd, bool remote, struct ofs_error *err, struct ofs_listener 
 
 	if (getsockname(fd, &a.any, &len) < 0 ||
 	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 || !listens)
-		return ofs_error_set(err, EINVAL, "descriptor %d is no socket that listens", fd);
+		return ofs_error_set(err, EINVAL, "descriptor %d is not a listening socket", fd);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	if (a.any.sa_family == AF_UNIX) {
@@ -289,7 +287,7 @@ static int take(int fd, bool remote, struct ofs_error *err, struct ofs_listener 
 			return r;
 		}
 	} else {
-		return ofs_error_set(err, EINVAL, "descriptor %d is of no known family", fd);
+		return ofs_error_set(err, EINVAL, "descriptor %d is not a Unix or TCP socket", fd);
 	}
 	*ret = l;
 	return 0;
@@ -308,7 +306,7 @@ int ofs_listener_inherit(struct ofs_listener *list, size_t max, bool remote, str
 	if (mine != (long)getpid() || n <= 0)
 		return 0;
 	if ((size_t)n > max)
-		return ofs_error_set(err, EINVAL, "there may be %zu sockets", max);
+		return ofs_error_set(err, EINVAL, "there may be at most %zu sockets", max);
 	for (; (long)taken < n && r == 0; taken += r == 0)
 		r = take(FIRST_FD + (int)taken, remote, err, &list[taken]);
 	for (size_t i = 0; r < 0 && i < taken; i++)

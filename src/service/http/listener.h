@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets that listen: of a path, of an address, or handed over by a service manager. */
+/* Listening sockets: at a path, at an address, or inherited from a service manager. */
 #pragma once
 
 #include <stdint.h>
@@ -12,33 +12,33 @@
 
 struct ofs_listener {
 	int fd;
-	char *path; /* of a Unix socket; NULL: it is TCP */
-	bool made; /* the path is ours to remove */
-	bool inherited; /* a service manager has it, too */
-	uint64_t inode; /* of what was made */
-	char *address; /* "127.0.0.1:8377", of TCP */
-	char *hosts[OFS_LISTENER_HOSTS + 1]; /* the names that Host may have, up to NULL */
-	bool any_host; /* it listens on all addresses, so they are not known */
+	char *path; /* of a Unix socket; NULL: TCP */
+	bool made; /* this program made the path and removes it */
+	bool inherited; /* a service manager has the socket, too */
+	uint64_t inode; /* of the path, if `made` */
+	char *address; /* of TCP: "127.0.0.1:8377" */
+	char *hosts[OFS_LISTENER_HOSTS + 1]; /* the allowed values of Host, ended by NULL */
+	bool any_host; /* listens on all addresses, so any Host is allowed */
 };
 
-/* Stops listening, and removes a path that it made. */
+/* Closes the socket, removes the path if this program made it, and frees the strings. */
 void ofs_listener_finish(struct ofs_listener *l);
 
 /*
- * Listens on a Unix socket, for its owner alone; its folder is made where it is missing. What a dead
- * server has left there is replaced. -EADDRINUSE: a living one is there, as `err` tells.
+ * Listens on a Unix socket that only its owner can use. Makes a missing folder, and replaces the
+ * socket of a dead server. -EADDRINUSE: another server listens there; or -errno.
  */
 int ofs_listener_unix(const char *path, struct ofs_error *err, struct ofs_listener *ret);
 
 /*
- * Listens on "ADDRESS:PORT", "localhost:PORT" or "[ADDRESS]:PORT"; port 0 is any that is free.
- * -EPERM: others than this machine could reach it, and `remote` does not allow that.
+ * Listens on "ADDRESS:PORT", "localhost:PORT" or "[ADDRESS]:PORT"; port 0 is any free one. -EPERM:
+ * other machines could reach it, which `remote` does not allow; or another -errno.
  */
 int ofs_listener_tcp(const char *text, bool remote, struct ofs_error *err,
 		     struct ofs_listener *ret);
 
 /*
- * Takes the sockets that systemd hands over to this process, up to `max`. How many, or -errno; 0
- * where there are none. Their variables are gone afterwards.
+ * Takes the sockets, at most `max`, that systemd has passed to this process, and unsets their
+ * variables. Returns their number or -errno.
  */
 int ofs_listener_inherit(struct ofs_listener *list, size_t max, bool remote, struct ofs_error *err);

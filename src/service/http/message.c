@@ -31,7 +31,7 @@ const char *ofs_http_request_field(const struct ofs_http_request *r, const char 
 	return value;
 }
 
-/* RFC 9110: what names of fields and methods have. */
+/* True for a token of RFC 9110, which names of fields and methods must be. */
 static bool is_token(const char *text)
 {
 	static const char marks[] = "!#$%&'*+-.^_`|~";
@@ -63,11 +63,11 @@ static int check_length(const struct ofs_http_request *r, struct ofs_error *err)
 
 	if (lengths + codings > 1)
 		return ofs_error_set(err, EINVAL,
-				     "the length of the body is told more than once: send one "
+				     "the length of the body is given more than once: send one "
 				     "Content-Length, or Transfer-Encoding: chunked");
 	if (codings && (!coding || strcasecmp(coding, "chunked") != 0 || r->http_1_0))
 		return ofs_error_set(err, EINVAL,
-				     "the only Transfer-Encoding is chunked, of "
+				     "the only Transfer-Encoding allowed is chunked, in "
 				     "HTTP/1.1");
 	if (length && (!*length || strspn(length, "0123456789") != strlen(length)))
 		return ofs_error_set(err, EINVAL, "Content-Length must be a number");
@@ -79,12 +79,12 @@ int ofs_http_request_check(const struct ofs_http_request *r, struct ofs_error *e
 	size_t hosts = ofs_http_request_count(r, "Host");
 
 	if (!is_token(r->method))
-		return ofs_error_set(err, EINVAL, "the method is no word");
+		return ofs_error_set(err, EINVAL, "the method is malformed");
 	for (size_t i = 0; i < r->n_fields; i++)
 		if (!is_token(r->fields[i].name) || !is_value(r->fields[i].value))
 			return ofs_error_set(err, EINVAL, "a header field is malformed");
 	if (hosts > 1 || (hosts == 0 && !r->http_1_0))
-		return ofs_error_set(err, EINVAL, "there must be one Host");
+		return ofs_error_set(err, EINVAL, "there must be exactly one Host");
 	return check_length(r, err);
 }
 
@@ -98,7 +98,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Allocated: `len` bytes decoded; NULL: they are malformed. */
+/* Decodes `len` bytes, allocated; NULL if they are malformed. `plus`: '+' is a blank. */
 static char *decode(const char *text, size_t len, bool plus)
 {
 	OFS_FREE char *out = ofs_alloc(len + 1);
@@ -142,14 +142,14 @@ static int parse_path(const char *path, size_t len, struct ofs_error *err,
 
 		if (ret->n_segments == OFS_HTTP_SEGMENTS)
 			return ofs_error_set(err, EINVAL,
-					     "the path has too many parts: a '/' in "
-					     "a memory's id is written %%2F");
+					     "the path has too many parts: write a '/' in "
+					     "the id of a memory as %%2F");
 		segment = decode(at, n, false);
 		if (!segment)
 			return refuse(err, "path");
 		ret->segments[ret->n_segments++] = segment;
 		if (strcmp(segment, ".") == 0 || strcmp(segment, "..") == 0)
-			return ofs_error_set(err, EINVAL, "the path may not have '.' and '..'");
+			return ofs_error_set(err, EINVAL, "the path may not have '.' or '..'");
 		at += n + 1;
 	}
 	return 0;
@@ -180,7 +180,7 @@ static int parse_query(const char *query, struct ofs_error *err, struct ofs_http
 	return 0;
 }
 
-/* "http://host:port/path", as proxies are asked. */
+/* Takes the host of "http://host:port/path", the form for proxies. Returns the rest of `target`. */
 static const char *parse_host(const char *target, struct ofs_http_target *ret)
 {
 	size_t scheme = strncasecmp(target, "http://", 7) == 0 ? 7 : 0;
@@ -267,7 +267,7 @@ const char *ofs_http_status_word(unsigned int status)
 	return "failed";
 }
 
-/* The first status that has the word of a failed call. */
+/* Returns the first status whose word is that of a failed call. */
 static unsigned int status_of(int r)
 {
 	const char *word = ofs_service_code(r == -EAGAIN ? -EBUSY : r);
@@ -305,7 +305,7 @@ void ofs_http_reply_json(struct ofs_http_reply *r, unsigned int status, json_t *
 		r->body.len = 0;
 		r->status = 500;
 		ofs_buf_append_str(&r->body, "{\"error\":{\"code\":\"failed\",\"message\":"
-					     "\"the answer is no UTF-8\"}}");
+					     "\"the answer is not UTF-8\"}}");
 	}
 	ofs_buf_append_str(&r->body, "\n");
 }

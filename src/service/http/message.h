@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests and replies of HTTP, apart from the server that carries them. Everything in a request is
- * somebody else's until it was checked.
+ * HTTP requests and replies, independent of the server that carries them. Nothing in a request can
+ * be trusted until it is checked.
  */
 #pragma once
 
@@ -15,29 +15,28 @@ struct ofs_http_field {
 	const char *name, *value;
 };
 
-/* The head of a request, borrowed from who received it. */
+/* The head of a request; all borrowed. */
 struct ofs_http_request {
 	const char *method;
-	const char *target; /* as it was sent */
+	const char *target; /* as sent */
 	const struct ofs_http_field *fields;
 	size_t n_fields;
 	bool http_1_0;
 	bool known; /* the peer, by the credentials of its socket */
 };
 
-/*
- * The value of a field; NULL: it has none, or several, which ofs_http_request_count() tells apart.
- */
+/* Returns the value of a field, or NULL if there is none or several. */
 const char *ofs_http_request_field(const struct ofs_http_request *r, const char *name);
+/* Returns the number of fields of that name. */
 size_t ofs_http_request_count(const struct ofs_http_request *r, const char *name);
 
 /*
- * Checks that no other program could take the request for another one, or its body for one of
- * another length: the bytes of its fields, one Host, one way to tell the length. 0 or -EINVAL.
+ * Checks that the request is unambiguous, so that no other program reads it differently or assumes
+ * another length of the body: the bytes of the fields, one Host, one length. 0 or -EINVAL.
  */
 int ofs_http_request_check(const struct ofs_http_request *r, struct ofs_error *err);
 
-/* ---- what a target names */
+/* ---- targets */
 
 #define OFS_HTTP_SEGMENTS 5
 #define OFS_HTTP_PARAMETERS 24
@@ -46,68 +45,68 @@ struct ofs_http_parameter {
 	char *name, *value;
 };
 
-/* Decoded once; everything is valid UTF-8 without NUL. */
+/* Percent-decoded once. All strings are valid UTF-8 without NULs. */
 struct ofs_http_target {
-	char *host; /* of a target that has one; NULL: none */
-	char *segments[OFS_HTTP_SEGMENTS]; /* between the slashes of the path; "/" has one, "" */
+	char *host; /* of an absolute target; NULL: none */
+	char *segments[OFS_HTTP_SEGMENTS]; /* of the path; "/" has one, "" */
 	size_t n_segments;
 	struct ofs_http_parameter parameters[OFS_HTTP_PARAMETERS]; /* of the query */
 	size_t n_parameters;
 };
 
-/* 0, or -EINVAL and nothing is to be finished. */
+/* Parses a target. 0, or -EINVAL with nothing to be finished. */
 int ofs_http_target_parse(const char *target, struct ofs_error *err, struct ofs_http_target *ret);
 void ofs_http_target_finish(struct ofs_http_target *t);
 
-/* The value of a parameter; NULL: there is none. */
+/* Returns the value of a parameter, or NULL. */
 const char *ofs_http_target_parameter(const struct ofs_http_target *t, const char *name);
 
 /* ---- replies */
 
 /*
- * A body that comes piece by piece. `next` runs on a worker and appends the next piece: 0 with
- * nothing appended is the end; -EAGAIN: there is none now, and `wake` will be called once, from any
- * thread, when there may be one; else -errno, and the connection is cut.
+ * A body that is produced piece by piece. `next` runs on a worker and appends the next piece. 0
+ * with nothing appended: the end. -EAGAIN: there is no piece yet; `wake` is called once, on any
+ * thread, when there may be one. Another -errno: the connection is cut.
  */
 struct ofs_http_source {
 	int (*next)(struct ofs_http_source *s, void (*wake)(void *arg), void *arg,
 		    struct ofs_buf *out);
-	/* May be called while `next` waits for a wake, which then does not come any more. */
+	/* May be called after -EAGAIN; `wake` is not called any more then. */
 	void (*destroy)(struct ofs_http_source *s);
-	int64_t size; /* of all pieces; -1: not known */
+	int64_t size; /* of all pieces, in bytes; -1: unknown */
 };
 
 #define OFS_HTTP_FIELDS 6
 
 struct ofs_http_reply {
 	unsigned int status;
-	const char *type; /* of the body; static; NULL: there is none */
+	const char *type; /* of the body; static; NULL: there is no body */
 	struct ofs_buf body;
-	const struct ofs_asset *asset; /* the body, instead; static */
-	struct ofs_http_source *source; /* the body, instead; owned */
+	const struct ofs_asset *asset; /* used instead of `body`; static; may be NULL */
+	struct ofs_http_source *source; /* used instead of `body`; owned; may be NULL */
 	const char *policy; /* Content-Security-Policy; static; NULL: nothing may be loaded */
 	struct {
 		const char *name; /* static */
 		char *value;
 	} fields[OFS_HTTP_FIELDS];
 	size_t n_fields;
-	bool close; /* the connection is not used again */
+	bool close; /* close the connection after the reply */
 };
 
-/* Fit for OFS_CLEANUP. */
+/* Frees everything in `r` and makes it empty. For OFS_CLEANUP, too. */
 void ofs_http_reply_finish(struct ofs_http_reply *r);
 
-/* Adds a field; takes `value`. */
+/* Adds a field, at most OFS_HTTP_FIELDS in all. Takes `value`. */
 void ofs_http_reply_field(struct ofs_http_reply *r, const char *name, char *value);
 
-/* A body of JSON; takes `json`. */
+/* Makes a reply with a JSON body. Takes `json`. */
 void ofs_http_reply_json(struct ofs_http_reply *r, unsigned int status, json_t *json);
 
-/* {"error": {"code", "message"}}. */
+/* Makes an error reply: {"error": {"code", "message"}}. */
 void ofs_http_reply_error(struct ofs_http_reply *r, unsigned int status, const char *message);
 
-/* The same of -errno `code`, whose status OFS_HTTP_ERRORS of message.c tells. */
+/* Makes an error reply with the status for `code` (-errno), by its word in service/code.h. */
 void ofs_http_reply_failed(struct ofs_http_reply *r, int code, const struct ofs_error *err);
 
-/* The word for a status: "not_found". */
+/* Returns the word for a status, such as "not_found". Static. */
 const char *ofs_http_status_word(unsigned int status);

@@ -12,7 +12,7 @@ void ofs_metrics_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
 	OFS_FREE char *text = NULL;
 
-	/* The server has something to tell of a tree that is away, too. */
+	/* The server's own metrics are sent even if the tree cannot be reached. */
 	if (ofs_http_use_tree(x, read_metrics, &text, ret) < 0 && ret->status != 503 &&
 	    ret->status != 404)
 		return;
@@ -35,7 +35,7 @@ void ofs_health_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 	struct ofs_error err;
 	bool mounted = false;
 
-	/* It answers whatever becomes of the tree; a daemon that hangs makes it late. */
+	/* Errors of the tree are ignored; a daemon that hangs makes the reply late. */
 	ofs_service_use(x->site->service, NULL, false, look, &mounted, &err);
 	ofs_http_reply_json(ret, 200,
 			    json_pack("{s:s, s:s, s:b}", "status", "ok", "version", OFS_VERSION,

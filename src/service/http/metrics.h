@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the server serves, and the metrics of the tree and the server. */
+/* The health of the server, and the metrics of tree and server. */
 #pragma once
 
 #include "service/http/exchange.h"

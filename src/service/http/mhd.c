@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-/* Its ABI has been the same since 2015. */
+/* The ABI has been stable since 2015. */
 #define NAME "libmicrohttpd.so.12"
 
 struct ofs_mhd ofs_mhd;

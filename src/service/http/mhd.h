@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libmicrohttpd, which is loaded when a server starts: linked in, it would bring eleven libraries
- * to each start of a tool that runs once a tool call.
+ * Access to libmicrohttpd, which is loaded when a server starts. If it were linked, each start of
+ * the tool, one for every tool call of an agent, would load eleven libraries.
  */
 #pragma once
 
@@ -31,8 +31,8 @@ struct ofs_mhd {
 #undef OFS_MHD_DECLARE
 };
 
-/* Usable once ofs_mhd_load() has returned true. */
+/* Valid after ofs_mhd_load() has returned true. */
 extern struct ofs_mhd ofs_mhd;
 
-/* False: this machine does not have the library. Of one thread at a time. */
+/* Loads the library. Returns false if it is not installed. Not thread-safe. */
 bool ofs_mhd_load(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of server.c where libmicrohttpd is not there to build with. */
+/* Replaces server.c in a build without libmicrohttpd. */
 #include "service/http/server.h"
 
 int ofs_server_create(const struct ofs_server_options *options, struct ofs_error *err,

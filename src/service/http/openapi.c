@@ -36,7 +36,7 @@ static bool has_id(const struct ofs_http_route *r)
 	return strstr(r->path, "{id}") != NULL;
 }
 
-/* ---- what a route takes */
+/* ---- parameters and bodies */
 
 static json_t *parameter(const char *where, const char *name, bool required, json_t *schema)
 {
@@ -46,7 +46,7 @@ static json_t *parameter(const char *where, const char *name, bool required, jso
 
 	if (text)
 		json_object_set_new(p, "description", json_string(text));
-	/* by=day,way */
+	/* Commas separate the items of an array: by=day,way. */
 	if (strcmp(where, "query") == 0)
 		json_object_set_new(p, "explode", json_false());
 	return p;
@@ -62,7 +62,7 @@ static bool is_required(const json_t *schema, const char *name)
 	return false;
 }
 
-/* The members of a schema as parameters, but for the id where it stands in the path. */
+/* Adds the members of a schema as parameters, without the id if that is in the path. */
 static void add_members(json_t *parameters, const json_t *schema, bool has_id)
 {
 	const char *name;
@@ -108,7 +108,7 @@ static void take_call(const struct ofs_http_route *r, json_t *operation, json_t 
 			    json_pack("{s:b, s:o}", "required", 1, "content", body));
 }
 
-/* ---- what it answers */
+/* ---- responses */
 
 static json_t *answer_of(const struct ofs_http_route *r)
 {
@@ -134,25 +134,25 @@ static json_t *responses_of(const struct ofs_http_route *r)
 {
 	json_t *all = json_object();
 
-	add_response(all, r->flags & OFS_ROUTE_CREATED ? "201" : "200", "It is done", answer_of(r));
+	add_response(all, r->flags & OFS_ROUTE_CREATED ? "201" : "200", "Success", answer_of(r));
 	if (r->call)
-		add_error(all, "400", "The request is wrong");
+		add_error(all, "400", "The request is invalid");
 	if (r->flags & OFS_ROUTE_REME)
-		add_response(all, "422", "The body is wrong",
+		add_response(all, "422", "The body is invalid",
 			     content("application/json", json_pack("{s:s}", "type", "object")));
 	if (has_id(r))
 		add_error(all, "404", "There is no such file");
 	if (!(r->flags & OFS_ROUTE_OPEN)) {
 		add_error(all, "401", "The token is missing or wrong");
-		add_error(all, "403", "It comes from elsewhere, or is not allowed");
+		add_error(all, "403", "The origin of the request, or the request, is not allowed");
 	}
-	add_error(all, "default", "The status is that of its code");
+	add_error(all, "default", "Another error, with the status of its code");
 	return all;
 }
 
-/* ---- all of it */
+/* ---- the document */
 
-/* "get_v1_memories_id". */
+/* Returns the operationId: "get_v1_memories_id". */
 static json_t *name_of(const struct ofs_http_route *r)
 {
 	OFS_FREE char *text = ofs_format("%s%s", r->method, r->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The description of all routes, made of their table and of the schemas of the calls. */
+/* The OpenAPI description of all routes, made from their table and the schemas of the calls. */
 #pragma once
 
 #include "service/http/exchange.h"

@@ -6,14 +6,14 @@
 #include "service/call_run.h"
 
 #define PIECE ((size_t)256 << 10)
-/* What somebody stored must not run as a page of this server. */
+/* Stored content must not run as a page of this server. */
 #define POLICY "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 struct raw {
 	struct ofs_http_source source;
 	struct ofs_service *service;
 	char *agent, *id;
-	struct stat attr; /* of the content that is being sent */
+	struct stat attr; /* when sending began */
 	uint64_t at, end;
 };
 
@@ -46,7 +46,7 @@ static int read_range(struct ofs_backend *b, const char *path, uint64_t at, size
 		out->len += n > 0 ? (size_t)n : 0;
 	}
 	b->ops->close(b, h);
-	/* It has become shorter. */
+	/* -ESTALE: the file has become shorter. */
 	return n < 0 ? (int)n : out->len - before < len ? -ESTALE : 0;
 }
 
@@ -66,8 +66,8 @@ static int read_piece(struct ofs_access *access, void *arg, struct ofs_error *er
 }
 
 /*
- * The tree is found anew for each piece, so nothing holds it while a slow client reads; a content
- * that has changed meanwhile cuts the connection rather than be mixed.
+ * Opens the tree anew for each piece, so that it is not kept open while a slow client reads. If the
+ * file has changed, the connection is cut, so that old and new content are never mixed.
  */
 static int raw_next(struct ofs_http_source *s, void (*wake)(void *arg), void *arg,
 		    struct ofs_buf *out)
@@ -108,8 +108,8 @@ static bool read_number(const char **at, uint64_t *ret)
 }
 
 /*
- * One range of bytes, from `size`. 1; 0: the field has no meaning for us, and all is sent; -ERANGE: it
- * begins past the end.
+ * Parses a Range of a file of `size` bytes. Returns 1 and [*ret_from, *ret_to), or 0 if the field
+ * is not supported and all bytes are sent. -ERANGE: the range begins past the end.
  */
 static int parse_range(const char *text, uint64_t size, uint64_t *ret_from, uint64_t *ret_to)
 {
@@ -155,7 +155,7 @@ static int find(struct ofs_access *access, void *arg, struct ofs_error *err)
 	if (r < 0)
 		return r;
 	if (!S_ISREG(file.attr.st_mode))
-		return ofs_error_set(err, EISDIR, "'%s' is no file", f->id);
+		return ofs_error_set(err, EISDIR, "'%s' is not a file", f->id);
 	f->attr = file.attr;
 	if (ofs_backend_attribute(access->backend, file.path, "mime", &mime) == 0)
 		f->is_text = strncmp(mime, "text/", 5) == 0 ||
@@ -192,7 +192,7 @@ static void send_range(struct ofs_http_exchange *x, const struct found *f, uint6
 		ret->source = &raw->source;
 		return;
 	}
-	/* What is one piece needs no second worker. */
+	/* A single piece is read at once, without a further job. */
 	r = raw_next(&raw->source, NULL, NULL, &ret->body);
 	raw_destroy(&raw->source);
 	if (r < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a content, whole or a range of them. */
+/* Serves the bytes of a file, all or a range. */
 #pragma once
 
 #include "service/http/exchange.h"

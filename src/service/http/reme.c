@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading back: grep and read_file. A failure is an answer in words, as there. */
+/* Reading back: grep and read_file. As in ReMe, a failure is an answer in words. */
 #include "service/http/reme.h"
 
 #include <ctype.h>
@@ -16,17 +16,17 @@
 #define MATCHES_MAX 100000
 #define MATCHES_USUAL 50
 
-/* What is asked for, and the answer, which is words. */
+/* A request, and the answer in words. */
 struct asking {
-	const char *path; /* as it was given; NULL: it was not */
+	const char *path; /* as given; NULL: not given */
 	const char *pattern, *glob;
 	int64_t limit, offset;
 	bool has_limit;
-	bool literal; /* the pattern is a text, and the path a file */
+	bool literal; /* as in the releases: `pattern` is a plain text, and `path` a file */
 	struct ofs_buf out;
 };
 
-/* Blanks at both ends are none of it, as strip() has it. */
+/* Returns the text without white space at both ends, as strip() of Python. Allocated. */
 static char *stripped(const char *text)
 {
 	size_t len;
@@ -46,7 +46,7 @@ static void tell_read(struct ofs_access *access, const struct ofs_buf *text)
 					    .read = ofs_tokens_count(text->data, text->len) });
 }
 
-/* Answers 200 with what went wrong in words, but for a tree that cannot be reached. */
+/* Answers 200, with an error in words if fn fails; but 503 if the tree cannot be reached. */
 static void answer(struct ofs_http_exchange *x, struct asking *a, const char *failed,
 		   const char *about,
 		   int (*fn)(struct ofs_access *access, void *arg, struct ofs_error *err),
@@ -68,7 +68,7 @@ static void answer(struct ofs_http_exchange *x, struct asking *a, const char *fa
 	ofs_buf_finish(&a->out);
 }
 
-/* The file that is meant. */
+/* Sets *ret to the path of a regular file, allocated. 0, or -errno with `err` set. */
 static int find_file(struct ofs_access *access, const char *given, const char *missing,
 		     struct ofs_error *err, char **ret)
 {
@@ -93,14 +93,14 @@ static int find_file(struct ofs_access *access, const char *given, const char *m
 
 struct told {
 	struct asking *a;
-	const char *base; /* the path that all lines begin with */
-	char *shown; /* of a file */
+	const char *base; /* the path with which all lines begin */
+	char *shown; /* that path, as displayed */
 	struct ofs_buf lines;
-	char *file; /* the one whose lines are being told; NULL: none yet */
+	char *file; /* the one whose lines are being reported; NULL: none yet */
 	uint64_t n;
 };
 
-/* "PATH:LINE:TEXT", as grep has it. */
+/* Takes a line "PATH:LINE:TEXT" of ofs_grep_run(). */
 static void take_line(void *arg, const char *text, size_t len)
 {
 	struct told *t = arg;
@@ -133,7 +133,7 @@ static void take_line(void *arg, const char *text, size_t len)
 	ofs_buf_printf(&t->lines, "L%" PRIu64 ": %s\n", number, words);
 }
 
-/* Where it was searched, in words. */
+/* Appends where the search took place. */
 static void say_where(const struct asking *a, struct ofs_buf *out)
 {
 	if (a->literal)
@@ -168,7 +168,7 @@ static void write_matches(struct asking *a, const struct told *t, bool complete)
 		ofs_buf_append_str(&a->out, "\nThere may be more: narrow the pattern or the path.");
 }
 
-/* Allocated: a regular expression that matches just this text. */
+/* Returns a regular expression that matches exactly this text, allocated. */
 static char *quoted(const char *text)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
@@ -271,7 +271,7 @@ static void grep(struct ofs_http_exchange *x, const json_t *body, bool file,
 
 /* ---- read_file */
 
-/* Where a line begins, from 0; the end of the text where there is none of that number. */
+/* Returns the start of line `n`, counted from 0, or the end of the text if there is none. */
 static const char *line_at(const char *text, uint64_t n)
 {
 	for (const char *eol; n && (eol = strchr(text, '\n')); n--)
@@ -279,7 +279,7 @@ static const char *line_at(const char *text, uint64_t n)
 	return n ? text + strlen(text) : text;
 }
 
-/* Lines as split("\n") has them: after the last newline begins one more. */
+/* Appends the lines asked for, as split("\n") of Python counts: a last newline adds a line. */
 static int write_lines(struct asking *a, const char *text, struct ofs_error *err)
 {
 	uint64_t total = ofs_text_newlines(text, strlen(text)) + 1;
@@ -296,7 +296,7 @@ static int write_lines(struct asking *a, const char *text, struct ofs_error *err
 	from = line_at(text, start);
 	to = line_at(from, end - start);
 	if (end < total) {
-		to--; /* without the newline after the last of them */
+		to--; /* without the last newline */
 		if (!a->literal)
 			ofs_buf_printf(&a->out,
 				       "Showing lines %" PRIu64 "-%" PRIu64 " of %" PRIu64
@@ -364,7 +364,7 @@ static void read_lines(struct ofs_http_exchange *x, const json_t *body, struct o
 
 	if (!ofs_reme_text(body, "absolute_path", ret, &given))
 		return;
-	/* The name that releases have, whose answers have no words before the lines. */
+	/* The other name is that of the releases, whose answers have only the lines. */
 	a.literal = !given;
 	if (!ofs_reme_text(body, "file_path", ret, &given) ||
 	    !ofs_reme_number(body, "offset", ret, &a.offset) ||
@@ -409,7 +409,7 @@ void ofs_reme_read(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 		read_lines(x, body, ret);
 }
 
-/* Its documentation calls both steps so. */
+/* ReMe's documentation uses this name for both steps. */
 void ofs_reme_reload(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
 	json_auto_t *body = NULL;

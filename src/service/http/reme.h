@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ReMe's service of working memory, as its programs use it: the names, defaults and words of
- * context_offload, grep and read_file (its documentation of November 2025) and of
+ * The working memory service of ReMe, for programs that use it. Names, defaults and texts are those
+ * of context_offload, grep and read_file (documentation of November 2025) and those of
  * summary_working_memory, grep_working_memory and read_working_memory (releases 0.2 and 0.3).
- * What a model does there, the context engine does here by rule.
+ * Summaries are made by the context engine, by rule, instead of by a model.
  */
 #pragma once
 

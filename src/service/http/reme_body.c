@@ -44,7 +44,7 @@ bool ofs_reme_text(const json_t *body, const char *name, struct ofs_http_reply *
 	return true;
 }
 
-/* Pydantic takes a number in a string, too. */
+/* Reads a number, or one in a string, which pydantic accepts, too. */
 static bool is_number(const json_t *value, double *ret)
 {
 	const char *text = json_string_value(value);

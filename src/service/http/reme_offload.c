@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Offloading: large results of tools become files, and older messages a summary. */
+/* Offloading: turns large results of tools into files, and older messages into a summary. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -15,7 +15,7 @@
 #include "service/http/reme_place.h"
 
 #define CATEGORY "context"
-#define CHARS_PER_TOKEN 4 /* as there */
+#define CHARS_PER_TOKEN 4 /* as in ReMe */
 #define RATIO 0.75
 #define NAME_TRIES 100
 
@@ -26,15 +26,15 @@ enum mode {
 };
 
 struct offloading {
-	bool listed; /* the answer is the list of messages: summary_working_memory */
-	json_t *messages; /* as they came */
+	bool listed; /* summary_working_memory: the answer is the list of messages */
+	json_t *messages; /* of the request; borrowed */
 	enum mode mode;
 	double ratio;
-	int64_t total, result, group, preview; /* tokens; characters */
-	int64_t keep; /* -1: not said */
+	int64_t total, result, group, preview; /* tokens, but `preview` is in characters */
+	int64_t keep; /* -1: not given */
 	const char *store_dir, *chat_id;
-	/* What was done. */
-	json_t *made; /* the messages now */
+	/* The result. */
+	json_t *made; /* the new messages; NULL: unchanged */
 	json_t *files; /* path: content */
 	json_t *notes; /* lines of the answer */
 	json_t *metadata;
@@ -75,7 +75,7 @@ static bool is_role(const json_t *message, const char *role)
 	return strcmp(said ? said : "user", role) == 0;
 }
 
-/* Messages before this one are not among the last `keep` that are not the system's. */
+/* Returns the index of the first of the last `keep` messages that are not of the system. */
 static size_t end_of_old(const json_t *messages, int64_t keep)
 {
 	size_t end = json_array_size(messages);
@@ -85,7 +85,7 @@ static size_t end_of_old(const json_t *messages, int64_t keep)
 	return end;
 }
 
-/* Tokens of those before `end` that are not the system's; all of them: of those, too. */
+/* Counts the tokens of messages before `end`; those of the system only if `all` is set. */
 static int64_t count(const json_t *messages, size_t end, bool all)
 {
 	uint64_t sum = 0;
@@ -106,7 +106,7 @@ static int64_t keep_or(const struct offloading *o, int64_t usual)
 
 /* ---- compacting */
 
-/* Stores a text under the name of its call; *ret_path, allocated, is where it can be read. */
+/* Stores a text under the name of its call. Sets *ret_path to its displayed path, allocated. */
 static int store(struct offloading *o, struct ofs_access *access, const char *folder,
 		 const char *label, const char *text, bool *ret_new, struct ofs_error *err,
 		 char **ret_path)
@@ -119,9 +119,9 @@ static int store(struct offloading *o, struct ofs_access *access, const char *fo
 	ofs_spool_wrap(&spool, text, strlen(text));
 	r = ofs_content_scan(&spool, &content);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+		return ofs_error_set(err, -r, "cannot read a result: %s", strerror(-r));
 	r = -EEXIST;
-	/* What had this name before and is another text keeps it: a pointer may lead there. */
+	/* An earlier file with another text keeps the name, since a pointer may lead to it. */
 	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {
 		OFS_FREE char *usual = *label ? ofs_strdup(label) : ofs_strndup(content.sha256, 32);
 		OFS_FREE char *name = try == 1 ? ofs_format("%s.txt", usual)
@@ -139,7 +139,7 @@ static int store(struct offloading *o, struct ofs_access *access, const char *fo
 	return 0;
 }
 
-/* Allocated: what stands in place of a text. */
+/* Returns the text that replaces a stored one, allocated. */
 static char *pointer(const struct offloading *o, const char *label, const char *path,
 		     const char *text)
 {
@@ -208,7 +208,7 @@ static int compact(struct offloading *o, struct ofs_access *access, const char *
 
 /* ---- compressing */
 
-/* The files of the context engine, whose contents are wanted here. */
+/* Adds the files that the context engine has written, with their contents. */
 static void take_files(struct offloading *o, struct ofs_access *access, const json_t *files)
 {
 	const char *path;
@@ -232,7 +232,7 @@ static void take_files(struct offloading *o, struct ofs_access *access, const js
 	}
 }
 
-/* ReMe asks a model for a summary; the context engine makes one, or asks what its settings name. */
+/* Summarizes by the context engine, whose settings may name a model. ReMe always asks one. */
 static int compress(struct offloading *o, struct ofs_access *access, const char *folder,
 		    struct ofs_error *err)
 {
@@ -263,7 +263,7 @@ static int compress(struct offloading *o, struct ofs_access *access, const char 
 	metadata = json_object_get(answer, "metadata");
 	if (json_is_string(json_object_get(metadata, "note")))
 		json_object_set(o->metadata, "note", json_object_get(metadata, "note"));
-	/* What does not pay is left as it was, or as it was compacted. */
+	/* If nothing was summarized, the messages stay as they were, or as they were compacted. */
 	if (!json_integer_value(json_object_get(metadata, "summarized")))
 		return 0;
 	json_decref(o->made);
@@ -338,7 +338,7 @@ static json_t *joined(const json_t *lines)
 	return json_string(ofs_buf_str(&out));
 }
 
-/* A failure leaves the messages as they are: no program loses a chat by it. */
+/* Answers a failure with the messages unchanged, so that no program loses a chat. */
 static void fail(struct offloading *o, const char *why, struct ofs_http_reply *ret)
 {
 	ofs_reme_answer(ret, false, json_incref(o->messages), json_incref(o->messages),

@@ -9,7 +9,7 @@
 #define ROOT "cache/context/reme"
 #define DEPTH_MAX 16
 
-/* A path in the tree by its first component. */
+/* True if the first component shows that the path is one in the tree. */
 static bool is_inside(const char *path)
 {
 	size_t len = strcspn(path, "/");
@@ -22,7 +22,7 @@ static bool is_inside(const char *path)
 	return false;
 }
 
-/* Allocated: the path in the tree, if it is one as it stands; NULL: it is not. */
+/* Returns the path in the tree, allocated, or NULL if it lies elsewhere. */
 static char *find_inside(const struct ofs_access *access, const char *path)
 {
 	OFS_FREE char *inside = NULL;
@@ -37,7 +37,7 @@ static char *find_inside(const struct ofs_access *access, const char *path)
 	return is_inside(inside) ? ofs_steal(inside) : NULL;
 }
 
-/* Each component as a name that is harmless; "." and what is beyond DEPTH_MAX is left out. */
+/* Makes a harmless name of each component. Leaves out "." and what exceeds DEPTH_MAX. */
 static char *map(const char *dir)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
@@ -76,7 +76,7 @@ char *ofs_reme_file(const struct ofs_access *access, const char *path)
 
 	if (inside)
 		return inside;
-	/* A file right in the root directory, too. */
+	/* A file in the root directory of the machine is mapped, too. */
 	folder = dir && !*dir ? ofs_strdup(ROOT) : ofs_reme_folder(access, dir, &mapped);
 	return ofs_path_join(folder, strcmp(name, "..") == 0 ? "_" : name);
 }

@@ -39,10 +39,10 @@ const struct ofs_http_route ofs_http_routes[] = {
 	CALL("GET", "/v1/agents", 0, "agents"),
 	CALL("GET", "/v1/stats", 0, "memory_stats"),
 	CALL("GET", "/v1/usage", 0, "memory_usage"),
-	{ "GET", ID "/content", 0, ofs_raw_get, NULL, "The bytes of a content" },
-	{ "GET", "/v1/events", 0, ofs_events_get, NULL, "What becomes of files, as it happens" },
-	{ "GET", "/metrics", 0, ofs_metrics_get, NULL, "Metrics, as Prometheus reads them" },
-	{ "GET", "/health", OPEN, ofs_health_get, NULL, "Whether the server serves" },
+	{ "GET", ID "/content", 0, ofs_raw_get, NULL, "The bytes of a file" },
+	{ "GET", "/v1/events", 0, ofs_events_get, NULL, "What happens to files, as it happens" },
+	{ "GET", "/metrics", 0, ofs_metrics_get, NULL, "Metrics in the format of Prometheus" },
+	{ "GET", "/health", OPEN, ofs_health_get, NULL, "The health of the server" },
 	{ "GET", "/openapi.json", QUICK, ofs_openapi_get, NULL, "This description" },
 	{ "POST", "/mcp", CONTENT, ofs_rpc_post, NULL,
 	  "A message of the Model Context Protocol", ofs_rpc_late },
@@ -52,7 +52,7 @@ const struct ofs_http_route ofs_http_routes[] = {
 	  "ReMe: the same, answered as a list" },
 	{ "POST", "/grep", REME, ofs_reme_grep, NULL, "ReMe: lines that match" },
 	{ "POST", "/grep_working_memory", REME, ofs_reme_grep_file, NULL,
-	  "ReMe: lines of a file that have a text" },
+	  "ReMe: lines of a file that contain a text" },
 	{ "POST", "/read_file", REME, ofs_reme_read, NULL, "ReMe: lines of a file" },
 	{ "POST", "/context_reload", REME, ofs_reme_reload, NULL,
 	  "ReMe: grep, if it has a pattern, else read_file" },
@@ -62,7 +62,7 @@ const struct ofs_http_route ofs_http_routes[] = {
 };
 /* clang-format on */
 
-/* Whether a path is that of a route. */
+/* True if the target has the path of a route. Sets *ret_id to the segment for {id}, or NULL. */
 static bool matches(const char *path, const struct ofs_http_target *target, const char **ret_id)
 {
 	*ret_id = NULL;
@@ -104,7 +104,7 @@ const struct ofs_http_route *ofs_http_route_find(const struct ofs_http_route *ro
 	for (const struct ofs_http_route *r = routes; r->method; r++) {
 		if (!matches(r->path, target, ret_id))
 			continue;
-		/* What a whole path has, the routes of any name need not know of. */
+		/* A path that is in the table literally is not also an {id}. */
 		if (*ret_allowed && *ret_id && strcmp(r->path, "/{id}") == 0)
 			break;
 		if (is_method(r, method)) {

@@ -4,11 +4,12 @@
 
 #include "service/http/exchange.h"
 
-extern const struct ofs_http_route ofs_http_routes[]; /* up to one without a method */
+extern const struct ofs_http_route ofs_http_routes[]; /* ended by one without a method */
 
 /*
- * The route of a request, whose {id} goes to *ret_id, borrowed from `target`; NULL: *ret_allowed are
- * the methods of that path, allocated, or NULL: there is no such path.
+ * Returns the route of a request, and sets *ret_id to its {id}, borrowed from `target`. If there is
+ * none, returns NULL and sets *ret_allowed to the methods of that path, allocated, or to NULL if
+ * there is no such path.
  */
 const struct ofs_http_route *ofs_http_route_find(const struct ofs_http_route *routes,
 						 const char *method,

@@ -15,7 +15,7 @@ static bool read_message(struct ofs_http_exchange *x, struct ofs_mcp_message *me
 	return ofs_mcp_read(x->body ? x->body : "", x->body_len, &headers, message, answer);
 }
 
-/* Takes the text of the answer. */
+/* Makes the reply, and finishes the answer. */
 static void reply(struct ofs_mcp_answer *answer, struct ofs_http_reply *ret)
 {
 	ret->status = (unsigned int)answer->status;

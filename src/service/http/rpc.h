@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The Model Context Protocol over HTTP: a message to a request, the answer as its reply. */
+/* The Model Context Protocol over HTTP: one message a request, with the answer as the reply. */
 #pragma once
 
 #include "service/http/exchange.h"
 
 void ofs_rpc_post(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
 
-/* For a request that the tree does not answer in time. */
+/* Makes the reply if the tree does not answer in time. */
 void ofs_rpc_late(struct ofs_http_exchange *x, struct ofs_http_reply *ret);

@@ -12,10 +12,10 @@
 #include "service/http/transaction.h"
 
 #define WORKERS 8
-#define FOLLOWERS 64 /* of the events */
-#define HEAD_MAX ((size_t)32 << 10) /* of a request, and what is read of its body at once */
+#define FOLLOWERS 64 /* clients of /v1/events */
+#define HEAD_MAX ((size_t)32 << 10) /* bytes of a head, and of a body that are read at once */
 #define END_WAIT (10 * OFS_NS_PER_S)
-#define OTHER_FILES 128 /* descriptors beside those of connections */
+#define OTHER_FILES 128 /* descriptors other than those of connections */
 
 #if MHD_VERSION >= 0x00097601
 #define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1
@@ -40,7 +40,7 @@ struct ofs_server {
 
 /* ---- libmicrohttpd's callbacks */
 
-/* It does not tell the end of some that it refuses itself. */
+/* Also called for the previous request: libmicrohttpd does not report the end of all it refuses. */
 static void end_transaction(struct ofs_connection *peer)
 {
 	if (peer->transaction)
@@ -60,7 +60,7 @@ static void *log_target(void *arg, const char *target, struct MHD_Connection *co
 	return peer->transaction;
 }
 
-/* Targets are taken apart by ofs_http_target_parse(). */
+/* Leaves targets encoded: ofs_http_target_parse() decodes them. */
 static size_t leave_escaped(void *arg, struct MHD_Connection *connection, char *text)
 {
 	(void)arg;
@@ -147,7 +147,7 @@ static void measure(void *arg, struct ofs_buf *out)
 
 /* ---- starting */
 
-/* Later versions refuse by themselves what they should, and keep a head otherwise in memory. */
+/* True for versions that need strict.h. Later ones refuse bad heads, and store them differently. */
 static bool is_lax(void)
 {
 	unsigned int major, minor, patch;
@@ -263,22 +263,20 @@ static void wait_for_requests(struct ofs_server *s)
 
 bool ofs_server_destroy(struct ofs_server *s)
 {
-	bool clean;
-
 	atomic_store(&s->transactions.ending, true);
 	for (size_t i = 0; i < s->options.n_listeners; i++) {
 		const struct ofs_listener *l = &s->options.listeners[i];
 
 		if (s->ears[i].daemon)
 			ofs_mhd.quiesce_daemon(s->ears[i].daemon);
-		/* It stays open, as libmicrohttpd's thread may just be letting go of it. */
+		/* Not closed yet, since the thread of libmicrohttpd may still be using it. */
 		if (!l->inherited)
 			shutdown(l->fd, SHUT_RDWR);
 	}
 	if (s->site.events)
 		ofs_events_end(s->site.events);
 	wait_for_requests(s);
-	/* All jobs are done or were answered for: no connection is suspended any more. */
+	/* All jobs end or are answered by their deadline, so no connection stays suspended. */
 	ofs_pool_destroy(s->transactions.pool);
 	for (size_t i = 0; i < s->options.n_listeners; i++) {
 		if (s->ears[i].daemon)
@@ -286,10 +284,8 @@ bool ofs_server_destroy(struct ofs_server *s)
 		ofs_cleanup_close(&s->options.listeners[i].fd);
 		s->options.listeners[i].fd = -1;
 	}
-	clean = atomic_load(&s->transactions.jobs) == 0;
-	if (!clean)
+	if (atomic_load(&s->transactions.jobs) || !ofs_events_destroy(s->site.events))
 		return false;
-	ofs_events_destroy(s->site.events);
 	ofs_connections_stop(&s->connections);
 	free(s->ears);
 	free(s);

@@ -11,7 +11,7 @@ static void refuse_token(struct ofs_http_reply *ret)
 	ofs_http_reply_field(ret, "WWW-Authenticate", ofs_strdup("Bearer"));
 }
 
-/* What is wrong with the head whatever is asked for. False: the reply is made. */
+/* Checks what does not depend on the route. Returns false with the reply made. */
 static bool check_head(const struct ofs_admission *admission, const struct ofs_http_request *r,
 		       struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
@@ -29,7 +29,7 @@ static bool check_head(const struct ofs_admission *admission, const struct ofs_h
 	return true;
 }
 
-/* Finds the route. Nothing of what there is shows to who has no token. */
+/* Finds the route. Without a token, a client cannot tell which paths exist. */
 static bool find_route(const struct ofs_admission *admission, const struct ofs_http_request *r,
 		       struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
@@ -40,7 +40,7 @@ static bool find_route(const struct ofs_admission *admission, const struct ofs_h
 	if (!in && !(x->route && x->route->flags & OFS_ROUTE_OPEN)) {
 		refuse_token(ret);
 	} else if (!x->route && allowed) {
-		ofs_http_reply_error(ret, 405, "that path has no such method");
+		ofs_http_reply_error(ret, 405, "this path does not have that method");
 		ofs_http_reply_field(ret, "Allow", ofs_steal(allowed));
 	} else if (!x->route) {
 		ofs_http_reply_error(ret, 404, "there is no such path; /openapi.json lists all");
@@ -57,7 +57,7 @@ static bool check_agent(const struct ofs_http_request *r, struct ofs_http_reply 
 	struct ofs_error err = { "" };
 
 	if (ofs_http_request_count(r, "Offload-Agent") > 1)
-		ofs_error_set(&err, EINVAL, "there may be one Offload-Agent");
+		ofs_error_set(&err, EINVAL, "there may be only one Offload-Agent");
 	else if (!agent || ofs_naming_agent("Offload-Agent", agent, &err, &directory) == 0)
 		return true;
 	ofs_http_reply_error(ret, 400, err.text);
@@ -70,7 +70,7 @@ bool ofs_http_admit(const struct ofs_http_site *site, const struct ofs_admission
 {
 	*x = (struct ofs_http_exchange){ .site = site, .request = request };
 	if (!check_head(admission, request, x, ret)) {
-		/* Where the request ends may not be where it seems to. */
+		/* The end of such a request is uncertain. */
 		ret->close = true;
 		return false;
 	}

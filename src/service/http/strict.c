@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/http/strict.h"
 
-/* Past the NULs of a CR LF; NULL: there are none. */
+/* Returns what follows the two NULs of a CR LF, or NULL if they are missing. */
 static const char *end_line(const char *at, const char *end)
 {
 	return end - at >= 2 && !at[0] && !at[1] ? at + 2 : NULL;
@@ -24,6 +24,6 @@ bool ofs_strict_check(const char *head, size_t len, const char *version)
 		at += strnlen(at, (size_t)(end - at)); /* the value */
 		at = end_line(at, end);
 	}
-	/* The empty line. */
+	/* An empty line ends the head. */
 	return at && end_line(at, end) == end;
 }

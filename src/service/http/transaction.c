@@ -7,21 +7,21 @@
 
 #define FIELDS_MAX 100
 #define BLOCK ((size_t)64 << 10)
-/* The least that a client must send of a long body, or take of a long reply: bytes in a second. */
+/* Minimum rate at which a client must send a long body or read a long reply, in bytes a second. */
 #define PACE 16384
 
 static const char too_large[] = "the body is larger than this server takes";
-static const char too_many[] = "too many bodies are on their way; try again";
+static const char too_many[] = "too many bodies are being received; try again";
 
 enum stage {
 	BEGUN, /* the target is known */
-	READING, /* the body comes */
-	DRAINING, /* the body comes, and is not wanted: the reply is made */
+	READING, /* the body is being received */
+	DRAINING, /* the body is being received and dropped; the reply is ready */
 	WORKING, /* a worker makes the reply, or has made it */
 	ANSWERED, /* the reply is being sent */
 };
 
-/* The pool is done with one after the next may have begun, so each is of its own. */
+/* A job; allocated, since the pool may end one after the next one of a transaction has begun. */
 struct task {
 	struct ofs_pool_job job;
 	struct ofs_transaction *transaction;
@@ -29,29 +29,29 @@ struct task {
 
 struct ofs_transaction {
 	struct ofs_transactions *all;
-	atomic_uint users; /* the server's thread, the reply's body, the pool's jobs */
+	atomic_uint users; /* the server's thread, the body of the reply, and jobs */
 	struct MHD_Connection *connection;
 	struct ofs_connection *peer;
 	enum stage stage;
-	struct ofs_http_request request; /* what it borrows is ours, as a late job still reads it */
+	struct ofs_http_request request; /* borrows copies below, which a late job may still read */
 	struct ofs_http_field fields[FIELDS_MAX];
 	char *method, *target;
 	struct ofs_http_exchange exchange;
 	size_t body_max, held; /* bytes; `held` is counted in all->bodies */
-	size_t drained;
+	size_t drained; /* bytes of the body received */
 	struct ofs_buf body;
-	atomic_bool answered; /* by the worker, or by the deadline */
-	struct ofs_http_reply reply; /* of who answered */
+	atomic_bool answered; /* by the worker or by the deadline */
+	struct ofs_http_reply reply; /* from the one that answered */
 	struct ofs_http_source *source;
 
-	pthread_mutex_t lock; /* guards the body that comes piece by piece: */
+	pthread_mutex_t lock; /* guards what follows, for a reply sent piece by piece */
 	struct ofs_buf piece;
-	size_t used; /* of it */
-	bool fetching; /* the connection is suspended for the next one */
+	size_t used; /* bytes of `piece` sent */
+	bool fetching; /* the connection is suspended until the next piece */
 	bool over, failed;
 };
 
-/* ---- the life of one */
+/* ---- begin and end */
 
 struct ofs_transaction *ofs_transaction_begin(struct ofs_transactions *all,
 					      struct ofs_connection *peer, const char *target)
@@ -124,7 +124,7 @@ static int submit(struct ofs_transaction *t, void (*run)(struct ofs_pool_job *jo
 	return r;
 }
 
-/* ---- a body piece by piece */
+/* ---- replies sent piece by piece */
 
 static void fetch(struct ofs_transaction *t);
 
@@ -201,7 +201,7 @@ static ssize_t read_body(void *arg, uint64_t at, char *buf, size_t max)
 	return n;
 }
 
-/* The client of a body without an end has gone. */
+/* Called when the client of an endless body has closed the connection. */
 static void leave_body(void *arg)
 {
 	struct ofs_buf none = OFS_BUF_INIT;
@@ -259,7 +259,7 @@ static void add_fields(struct MHD_Response *response, const struct ofs_http_repl
 		ofs_mhd.add_response_header(response, "Connection", "close");
 }
 
-/* How long a client may take for a reply; 0: for ever, as long as it takes what comes. */
+/* Returns the time in which the client must read the reply, in nanoseconds; 0: no limit. */
 static int64_t reply_patience(const struct ofs_transaction *t, size_t len)
 {
 	int64_t size = t->source ? t->source->size : (int64_t)len;
@@ -273,7 +273,7 @@ static enum MHD_Result answer(struct ofs_transaction *t)
 	enum MHD_Result done;
 	size_t len = t->reply.body.len;
 
-	/* After a chunked body nobody can be sure where the next request begins. */
+	/* After a chunked body it is uncertain where the next request begins. */
 	t->reply.close = t->reply.close || atomic_load(&t->all->ending) ||
 			 ofs_http_request_count(&t->request, "Transfer-Encoding");
 	t->stage = ANSWERED;
@@ -290,15 +290,15 @@ static enum MHD_Result answer(struct ofs_transaction *t)
 	return done;
 }
 
-/* How long a body may be that is read though nobody wants it. */
+/* Returns the maximum bytes of a body that are read although they are dropped. */
 static size_t drain_max(const struct ofs_transaction *t)
 {
 	return 2 * t->all->limits.content;
 }
 
 /*
- * Gives the reply that is made, when the client has sent its body: until then most clients do not
- * look for one. A client that asks first, and one that sends too much, get it at once.
+ * Sends the ready reply once the client has sent its body, since most clients do not read a reply
+ * earlier. A client that sends Expect, or too much, gets it at once.
  */
 static enum MHD_Result refuse(struct ofs_transaction *t)
 {
@@ -318,7 +318,7 @@ static enum MHD_Result refuse_with(struct ofs_transaction *t, unsigned int statu
 	return refuse(t);
 }
 
-/* The same of what may be no request at all. */
+/* Refuses at once what may not be a request, and closes the connection. */
 static enum MHD_Result cut(struct ofs_transaction *t, unsigned int status, const char *why)
 {
 	t->reply.close = true;
@@ -328,7 +328,7 @@ static enum MHD_Result cut(struct ofs_transaction *t, unsigned int status, const
 
 /* ---- making the reply */
 
-/* Whoever is first gives his reply, and the connection goes on. */
+/* Takes `reply`. Uses it and resumes the connection if no other was given before. */
 static void give(struct ofs_transaction *t, struct ofs_http_reply *reply)
 {
 	if (atomic_exchange(&t->answered, true)) {
@@ -358,8 +358,8 @@ static void late_work(struct ofs_pool_job *job)
 		t->exchange.route->late(&t->exchange, &reply);
 	} else {
 		ofs_http_reply_error(&reply, 503,
-				     "the tree does not answer in time; what was asked for "
-				     "may be done yet");
+				     "the tree does not answer in time; the request may still "
+				     "be carried out");
 		ofs_http_reply_field(&reply, "Retry-After", ofs_strdup("5"));
 	}
 	give(t, &reply);
@@ -379,9 +379,9 @@ static enum MHD_Result work(struct ofs_transaction *t)
 	if (submit(t, run_work, late_work) == 0)
 		return MHD_YES;
 	ofs_mhd.resume_connection(t->connection);
-	ofs_http_reply_error(&t->reply, 503, "too much is going on; try again");
+	ofs_http_reply_error(&t->reply, 503, "too many requests are in progress; try again");
 	ofs_http_reply_field(&t->reply, "Retry-After", ofs_strdup("1"));
-	return MHD_YES; /* it is called again, and answers */
+	return MHD_YES; /* the handler is called again, and answers */
 }
 
 /* ---- reading the request */
@@ -402,7 +402,7 @@ static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
-/* Whether the bytes of the head are one. */
+/* True if the bytes of the head are well-formed. */
 static bool is_strict(const struct ofs_transaction *t, const char *method, const char *version)
 {
 	const union MHD_ConnectionInfo *size =
@@ -410,23 +410,23 @@ static bool is_strict(const struct ofs_transaction *t, const char *method, const
 
 	if (!t->all->lax)
 		return true;
-	/* The target was told up to a NUL, which may not be its end. */
+	/* libmicrohttpd passed the target up to a NUL, which may not be its end. */
 	return size && strlen(method) + strlen(t->target) + 2 == (size_t)(version - method) &&
 	       ofs_strict_check(method, size->header_size, version);
 }
 
-/* What is wrong with a head; NULL: nothing so far. */
+/* Takes the fields. Returns what is wrong with the head, or NULL. */
 static const char *check_head(struct ofs_transaction *t, const char *method, const char *version)
 {
 	if (ofs_mhd.get_connection_values_n(t->connection, MHD_HEADER_KIND, take_field, t) < 0 ||
 	    t->request.n_fields == FIELDS_MAX)
 		return "there are too many header fields";
 	if (!is_strict(t, method, version))
-		return "a line of the head ends otherwise than by CR LF, or has a NUL";
+		return "a line of the head does not end with CR LF, or has a NUL";
 	return NULL;
 }
 
-/* Room for a body that grows by so much. */
+/* Reserves `more` bytes for the body. Returns false if all bodies together would be too large. */
 static bool hold(struct ofs_transaction *t, size_t more)
 {
 	if (atomic_fetch_add(&t->all->bodies, more) + more > t->all->bodies_max) {
@@ -437,7 +437,7 @@ static bool hold(struct ofs_transaction *t, size_t more)
 	return true;
 }
 
-/* How long the body may take. */
+/* Returns the time in which the client must send the body, in nanoseconds. */
 static int64_t body_patience(const struct ofs_transaction *t)
 {
 	const char *length = ofs_http_request_field(&t->request, "Content-Length");
@@ -474,7 +474,7 @@ static enum MHD_Result begin(struct ofs_transaction *t, struct MHD_Connection *c
 			    &t->body_max, &t->reply))
 		return refuse(t);
 	if (atomic_load(&t->all->ending))
-		return cut(t, 503, "the server ends");
+		return cut(t, 503, "the server is ending");
 	length = ofs_http_request_field(&t->request, "Content-Length");
 	size = length ? strtoull(length, NULL, 10) : 0;
 	if (size > t->body_max)
@@ -493,7 +493,7 @@ static enum MHD_Result take_data(struct ofs_transaction *t, const char *data, si
 	else if (t->stage == READING && len > t->held && !hold(t, len - t->held))
 		refuse_with(t, 503, too_many);
 	t->drained += *size;
-	/* Within a body there is no way to answer, so the connection is cut. */
+	/* While a body is being received no answer is possible, so the connection is cut. */
 	if ((t->stage != READING && t->stage != DRAINING) || t->drained > drain_max(t))
 		return MHD_NO;
 	if (t->stage == READING)

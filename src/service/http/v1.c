@@ -3,7 +3,7 @@
 
 #include "service/arguments.h"
 
-/* The query, and the id, as members of `args`. */
+/* Adds the parameters of the query, and the id, to `args`. 0 or -EINVAL. */
 static int take_target(struct ofs_http_exchange *x, const json_t *schema, json_t *args,
 		       struct ofs_error *err)
 {
@@ -15,7 +15,7 @@ static int take_target(struct ofs_http_exchange *x, const json_t *schema, json_t
 
 		if (x->id && strcmp(p->name, "memory_id") == 0)
 			return ofs_error_set(err, EINVAL, "memory_id stands in the path");
-		/* What is not known is refused with the rest of what the schema says. */
+		/* An unknown parameter is kept, so that the check of the schema refuses it. */
 		json_object_set_new(args, p->name,
 				    member ? ofs_arguments_read(member, p->value)
 					   : json_string(p->value));
@@ -27,7 +27,7 @@ static int take_target(struct ofs_http_exchange *x, const json_t *schema, json_t
 	return 0;
 }
 
-/* The page says that what it asks for is shown to a person, and not read back into a prompt. */
+/* Returns NULL, for no ledger entry, if the reader is a person, as the page says of itself. */
 static const char *way_of(const struct ofs_http_exchange *x)
 {
 	const char *reader = ofs_http_request_field(x->request, "Offload-Reader");

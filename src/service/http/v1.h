@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of the table over HTTP: arguments in the path, the query or a body of JSON. */
+/* The calls of the table over HTTP, with arguments in the path, the query or a JSON body. */
 #pragma once
 
 #include "service/http/exchange.h"

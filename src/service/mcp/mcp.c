@@ -7,9 +7,9 @@
 #include "service/mcp/mcp_methods.h"
 
 #define META_SERVER "io.modelcontextprotocol/serverInfo"
-/* What is the same for everybody until the program is another one. */
+/* For results that depend on nothing but the version of the program. */
 #define STATIC_TTL_MS 3600000
-/* What a call may take that has much to read: memory_grep ends by itself before that. */
+/* Time for a call that reads much: memory_grep ends earlier by itself. */
 #define WORK_NS (16 * OFS_NS_PER_S)
 
 #define INSTRUCTIONS                                                                               \
@@ -19,7 +19,7 @@
 	"you will need again with memory_offload and keep its pointer; memory_promote keeps what " \
 	"must outlive the task. What memory_fetch cuts it continues from \"next\"."
 
-/* ---- what is said of the server */
+/* ---- describing the server */
 
 static json_t *server_info(void)
 {
@@ -38,7 +38,7 @@ static json_t *discover(struct ofs_mcp_request *q)
 			 "capabilities", capabilities(), "instructions", INSTRUCTIONS);
 }
 
-/* Legacy: the client's version if it is one of ours, else the newest one that has a handshake. */
+/* Legacy only. Chooses the client's version if it is supported, else the newest legacy one. */
 static json_t *initialize(struct ofs_mcp_request *q)
 {
 	const char *wanted = ofs_mcp_message_param(q->message, "protocolVersion");
@@ -71,9 +71,9 @@ static json_t *ping(struct ofs_mcp_request *q)
 enum {
 	LEGACY = 1 << 0,
 	MODERN = 1 << 1,
-	CACHED = 1 << 2, /* modern results say for how long they are good */
-	STATIC = 1 << 3, /* the same for everybody, for long */
-	TREE = 1 << 4, /* what is in the tree */
+	CACHED = 1 << 2, /* modern results have a lifetime for caches */
+	STATIC = 1 << 3, /* the result is the same for all clients, and seldom changes */
+	TREE = 1 << 4, /* uses the tree */
 };
 
 static const struct method {
@@ -101,7 +101,7 @@ static const struct method *find_method(const struct ofs_mcp_message *m)
 	return NULL;
 }
 
-/* Adds what every modern result has. */
+/* Adds the members that every modern result has. */
 static void complete(const struct method *method, json_t *result)
 {
 	json_object_set_new(result, "resultType", json_string("complete"));
@@ -122,7 +122,7 @@ void ofs_mcp_answer_finish(struct ofs_mcp_answer *a)
 	*a = (struct ofs_mcp_answer){ 0 };
 }
 
-/* Takes `body`, which becomes the member `name`. */
+/* Takes `body` and makes it the member `name` of the answer. */
 static void write_answer(const struct ofs_mcp_message *m, const char *name, json_t *body,
 			 int status, struct ofs_mcp_answer *ret)
 {
@@ -224,6 +224,7 @@ void ofs_mcp_refuse_length(size_t max, struct ofs_mcp_answer *ret)
 {
 	OFS_CLEANUP(ofs_mcp_error_finish) struct ofs_mcp_error err = { 0 };
 
-	ofs_mcp_error_set(&err, OFS_MCP_INVALID_REQUEST, "a message has at most %zu bytes", max);
+	ofs_mcp_error_set(&err, OFS_MCP_INVALID_REQUEST, "a message may have at most %zu bytes",
+			  max);
 	write_error(&(struct ofs_mcp_message){ 0 }, &err, ret);
 }

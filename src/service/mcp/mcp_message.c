@@ -57,7 +57,7 @@ int ofs_mcp_error_set(struct ofs_mcp_error *e, int code, const char *fmt, ...)
 void ofs_mcp_error_cursor(struct ofs_mcp_error *e)
 {
 	ofs_mcp_error_set(e, OFS_MCP_INVALID_PARAMS,
-			  "\"cursor\" is none that was given out: begin without one");
+			  "\"cursor\" is not one of this server: begin without one");
 }
 
 static int refuse_version(struct ofs_mcp_error *err, const char *version)
@@ -79,7 +79,7 @@ void ofs_mcp_message_finish(struct ofs_mcp_message *m)
 	*m = (struct ofs_mcp_message){ 0 };
 }
 
-/* NULL: it is no string, or one with a NUL in it. */
+/* Returns the string, or NULL for another type or a string with a NUL. */
 static const char *plain_string(const json_t *json)
 {
 	const char *text = json_string_value(json);
@@ -105,7 +105,8 @@ static int parse(const char *text, size_t len, struct ofs_mcp_error *err, json_t
 
 	if (ofs_json_is_deep(text, len))
 		return ofs_mcp_error_set(err, OFS_MCP_PARSE_ERROR,
-					 "the message is nested more than %d deep", OFS_JSON_DEPTH);
+					 "the message has more than %d levels of nesting",
+					 OFS_JSON_DEPTH);
 	*ret = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
 			  &why);
 	if (*ret)
@@ -113,7 +114,7 @@ static int parse(const char *text, size_t len, struct ofs_mcp_error *err, json_t
 	return ofs_mcp_error_set(err, OFS_MCP_PARSE_ERROR, "byte %d: %s", why.position, why.text);
 }
 
-/* The members that JSON-RPC gives a message. */
+/* Checks and takes the members of JSON-RPC. */
 static int take_members(struct ofs_mcp_error *err, struct ofs_mcp_message *m)
 {
 	const json_t *id = json_object_get(m->json, "id"), *params, *method;
@@ -121,10 +122,11 @@ static int take_members(struct ofs_mcp_error *err, struct ofs_mcp_message *m)
 
 	if (json_is_array(m->json))
 		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST,
-					 "batches are not in this protocol: send each message by "
+					 "this protocol has no batches: send each message by "
 					 "itself");
 	if (!json_is_object(m->json))
-		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST, "a message is an object");
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST,
+					 "a message must be an object");
 	if (json_is_string(id) || json_is_integer(id))
 		m->id = id;
 	if (!rpc || strcmp(rpc, "2.0") != 0)
@@ -155,7 +157,7 @@ static int take_members(struct ofs_mcp_error *err, struct ofs_mcp_message *m)
 
 /* ---- the version */
 
-/* What only modern messages have, or only modern versions know. */
+/* True if a message has a member or method that only modern versions have. */
 static bool looks_modern(const struct ofs_mcp_message *m, const json_t *meta)
 {
 	return json_object_get(meta, META_CAPABILITIES) ||
@@ -163,7 +165,7 @@ static bool looks_modern(const struct ofs_mcp_message *m, const json_t *meta)
 	       strcmp(m->method, "subscriptions/listen") == 0;
 }
 
-/* Finds the version that a request is of, by itself or by its header. */
+/* Finds the version of a request in its _meta or its header. */
 static int take_version(const struct ofs_mcp_headers *headers, struct ofs_mcp_error *err,
 			struct ofs_mcp_message *m)
 {
@@ -203,7 +205,7 @@ static int take_version(const struct ofs_mcp_headers *headers, struct ofs_mcp_er
 
 /* ---- headers */
 
-/* Whether a header, which may be encoded and have blanks around it, says `text`. */
+/* True if a header, which may be encoded and surrounded by blanks, has the value `text`. */
 static bool header_says(const char *header, const char *text)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
@@ -233,7 +235,7 @@ static int check_header(const char *title, const char *header, const char *text,
 				 text);
 }
 
-/* What a header is to repeat of the parameters; NULL: the method has nothing to repeat. */
+/* Returns the parameter that a header must repeat; NULL if the method has none. */
 static const char *named(const struct ofs_mcp_message *m)
 {
 	if (strcmp(m->method, "tools/call") == 0 || strcmp(m->method, "prompts/get") == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Messages of the Model Context Protocol: JSON-RPC 2.0, one object each. Both eras of the protocol
- * are read by the same rules, since each message says which it belongs to: modern ones (2026-07-28)
- * carry their version and the client's capabilities in _meta, legacy ones do not.
+ * can be mixed, since each message shows its own: modern ones (2026-07-28) have their version and
+ * the client's capabilities in _meta, legacy ones do not.
  */
 #pragma once
 
@@ -26,20 +26,20 @@ struct ofs_mcp_version {
 	bool modern;
 };
 
-/* The versions that are spoken, the newest first, up to one without a name. */
+/* The supported versions, newest first, ended by one without a name. */
 extern const struct ofs_mcp_version ofs_mcp_versions[];
 
-/* Allocated: their names. */
+/* Returns their names as a new array. */
 json_t *ofs_mcp_version_names(void);
 
-/* Headers of HTTP that repeat what the body says; borrowed; NULL: the request has none. */
+/* HTTP headers that repeat parts of the body. Borrowed; NULL: the request lacks the header. */
 struct ofs_mcp_headers {
 	const char *version; /* MCP-Protocol-Version */
 	const char *method; /* Mcp-Method */
 	const char *name; /* Mcp-Name */
 };
 
-/* Why a message gets an error for an answer. */
+/* The error with which a message is answered. */
 struct ofs_mcp_error {
 	int code; /* 0: no error */
 	int status; /* of HTTP */
@@ -49,33 +49,33 @@ struct ofs_mcp_error {
 
 void ofs_mcp_error_finish(struct ofs_mcp_error *e);
 
-/* Returns -1. */
+/* Sets the error, with HTTP status 400. Returns -1. */
 int ofs_mcp_error_set(struct ofs_mcp_error *e, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* For a cursor that was not given out. */
+/* Sets the error for a cursor that the server never issued. */
 void ofs_mcp_error_cursor(struct ofs_mcp_error *e);
 
 struct ofs_mcp_message {
-	json_t *json; /* all of it, of which the next ones are borrowed */
-	const json_t *id; /* a string or an integer; NULL: no answer is wanted, or possible */
-	const char *method; /* NULL: it is an answer, which a server has no use for */
+	json_t *json; /* the whole message; owns what follows */
+	const json_t *id; /* a string or an integer; NULL: no answer is due or possible */
+	const char *method; /* NULL: an answer, which a server ignores */
 	const json_t *params; /* an object; NULL: none */
-	const struct ofs_mcp_version *version; /* NULL: legacy, which of them is not said */
+	const struct ofs_mcp_version *version; /* NULL: an unknown legacy version */
 	bool modern;
 };
 
 void ofs_mcp_message_finish(struct ofs_mcp_message *m);
 
 /*
- * Reads a message that came with these headers (NULL: not over HTTP). 0, or -1 with the reason in
- * `err`, and in `ret` the id as far as it could be read. `ret` is to be finished either way.
+ * Reads a message that came with these headers (NULL: not over HTTP). 0, or -1 with `err` set, and
+ * the id in `ret` if it could be read. `ret` must be finished in either case.
  */
 int ofs_mcp_message_read(const char *text, size_t len, const struct ofs_mcp_headers *headers,
 			 struct ofs_mcp_error *err, struct ofs_mcp_message *ret);
 
-/* A string among the parameters; NULL: it is not there, or something else. */
+/* Returns a parameter that is a string without NULs, or NULL. */
 const char *ofs_mcp_message_param(const struct ofs_mcp_message *m, const char *name);
 
-/* The id of the request that a notification cancels; NULL: it is another message. */
+/* Returns the id of the request that a notification cancels; NULL for other messages. */
 const json_t *ofs_mcp_message_cancels(const struct ofs_mcp_message *m);

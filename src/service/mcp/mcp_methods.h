@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The methods of the server. Each gives its result, owned by the caller, or NULL and an error. */
+/* The methods of the server. Each returns a new result, or NULL with q->err set. */
 #pragma once
 
 #include "service/mcp/mcp_message.h"
@@ -15,12 +15,12 @@ struct ofs_mcp_request {
 json_t *ofs_mcp_tools_list(struct ofs_mcp_request *q);
 json_t *ofs_mcp_tools_call(struct ofs_mcp_request *q);
 
-/* The result of a call of a tool that failed: the model is told the sentence. */
+/* Returns the result of a failed call of a tool, with a sentence for the model. */
 json_t *ofs_mcp_tool_failure(const char *text);
 
 json_t *ofs_mcp_resources_list(struct ofs_mcp_request *q);
 json_t *ofs_mcp_resources_templates(struct ofs_mcp_request *q);
 json_t *ofs_mcp_resources_read(struct ofs_mcp_request *q);
 
-/* Where the content of a file is found, by its ref. */
+/* Starts the URI of a file, which its ref follows. */
 #define OFS_MCP_URI "offload://"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The resources: every file, by its ref as offload://REF, and slices of it as offload://REF:10-20.
- * They are read as memory_fetch reads them, with its bounds.
+ * The resources: every file as offload://REF, and its slices as offload://REF:10-20. They are read
+ * by memory_fetch, within its limits.
  */
 #include "client/access.h"
 #include "codec/base64.h"
@@ -30,7 +30,7 @@ static json_t *describe(const json_t *file)
 	return resource;
 }
 
-/* Calls the service, whose errors become the request's. */
+/* Calls the service, and sets an error of the call as that of the request. 0 or -errno. */
 static int call(struct ofs_mcp_request *q, const char *name, const json_t *args, json_t **ret)
 {
 	struct ofs_error err = { "" };
@@ -97,7 +97,7 @@ static json_int_t number(const json_t *object, const char *name)
 	return json_integer_value(json_object_get(object, name));
 }
 
-/* Allocated: the URI of what follows, by the arguments that memory_fetch gives for it. */
+/* Makes the URI of what follows from the arguments in "next" of memory_fetch. Allocated. */
 static char *next_uri(const json_t *next)
 {
 	const char *id = json_string_value(json_object_get(next, "memory_id"));
@@ -108,7 +108,7 @@ static char *next_uri(const json_t *next)
 			  (long long)json_integer_value(line ? line : byte));
 }
 
-/* Allocated: a word about what is not in an answer of memory_fetch; NULL: it is all there. */
+/* Makes a note on what an answer of memory_fetch lacks, allocated; NULL if it is complete. */
 static char *cut_note(const json_t *fetched)
 {
 	const json_t *next = json_object_get(fetched, "next");
@@ -122,7 +122,7 @@ static char *cut_note(const json_t *fetched)
 			  (long long)number(fetched, "bytes"), uri);
 }
 
-/* The text, and the word after it on a line of its own. */
+/* Returns the text, followed by the note on a line of its own. */
 static json_t *text_contents(const char *uri, const json_t *fetched, const char *note)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
@@ -137,9 +137,9 @@ static json_t *text_contents(const char *uri, const json_t *fetched, const char 
 			 json_stringn((const char *)out.data, out.len));
 }
 
-/* ---- bytes that are no text */
+/* ---- bytes other than text */
 
-/* What is to be read again, as it is. */
+/* Bytes to be read again, unchanged. */
 struct raw {
 	const char *path;
 	uint64_t off, len;
@@ -184,7 +184,7 @@ static json_t *mime_of(struct ofs_mcp_request *q, json_t *id)
 	return mime;
 }
 
-/* The bytes in base64, and the word, if any, by itself. */
+/* Returns the bytes in base64, and the note, if any, as an item of its own. */
 static json_t *blob_contents(struct ofs_mcp_request *q, const char *uri, const json_t *fetched,
 			     const char *note)
 {
@@ -213,7 +213,7 @@ static json_t *blob_contents(struct ofs_mcp_request *q, const char *uri, const j
 
 /* ---- reading */
 
-/* The protocol wants the URI back. */
+/* Sets an error with the URI in its data, as the protocol requires. */
 static json_t *not_found(struct ofs_mcp_request *q, const char *uri, const char *reason)
 {
 	OFS_FREE char *text = ofs_strdup(reason);

@@ -12,9 +12,9 @@
 
 #define THREADS 4
 #define READ_SIZE ((size_t)64 << 10)
-/* Nothing more is read while messages under way have more bytes than that. */
+/* Reading pauses while pending messages have more bytes than this. */
 #define BYTES_MAX OFS_MCP_LINE_MAX
-/* How often a wait for answers looks for signals. */
+/* Interval at which a wait for answers checks for signals. */
 #define LOOK_NS (20 * OFS_NS_PER_MS)
 
 /* Lock order: `lock` and `output` are never held together. */
@@ -22,32 +22,32 @@ struct session {
 	struct ofs_service *service;
 	struct ofs_pool *pool;
 	int in, out, signals;
-	struct ofs_buf line; /* what was read of the next message */
-	bool skipping; /* it is too long, and its rest is dropped */
+	struct ofs_buf line; /* the part of the next message read so far */
+	bool skipping; /* that message is too long, and its rest is dropped */
 	atomic_bool ended; /* no more answers are wanted */
 
 	pthread_mutex_t output; /* held while an answer is written */
-	pthread_mutex_t lock; /* of all below, and of jobs */
+	pthread_mutex_t lock; /* guards all below, and jobs */
 	pthread_cond_t settled;
-	struct job *jobs; /* without an answer */
-	size_t pending; /* of them, and of answers that are being written */
+	struct job *jobs; /* not claimed yet */
+	size_t pending; /* number of jobs that are not claimed, or whose answer is being written */
 	size_t bytes; /* of their messages */
 	size_t running; /* jobs that the pool has not ended */
 };
 
-/* A request under way. */
+/* A request in progress. */
 struct job {
 	struct ofs_pool_job base;
 	struct session *session;
 	struct ofs_mcp_message message;
 	size_t bytes;
-	bool claimed; /* it is answered or cancelled, or about to be */
+	bool claimed; /* answered or cancelled, or about to be */
 	struct job *prev, *next;
 };
 
 /* ---- answers */
 
-/* Whether it is time to go: a signal came, or nobody reads. */
+/* True if the session is to end: there was a signal, or `out` has no reader. */
 static bool is_over(struct session *s)
 {
 	struct pollfd fds[] = { { .fd = s->signals, .events = POLLIN }, { .fd = s->out } };
@@ -57,7 +57,7 @@ static bool is_over(struct session *s)
 	return s->ended;
 }
 
-/* A signal interrupts it in the thread that takes signals; the others need not come back. */
+/* A signal interrupts this in the main thread; other threads may stay in write(2) for ever. */
 static void write_all(struct session *s, const char *text, size_t len)
 {
 	while (len && !s->ended) {
@@ -74,7 +74,7 @@ static void write_all(struct session *s, const char *text, size_t len)
 	}
 }
 
-/* A thread that writes may wait for a client that reads nothing. False: it is time to go. */
+/* Locks `output`, whose holder may wait for the client. Returns false if the session is to end. */
 static bool lock_output(struct session *s)
 {
 	while (!is_over(s)) {
@@ -93,13 +93,13 @@ static void send_answer(struct session *s, struct ofs_mcp_answer *answer)
 
 	if (!lock_output(s))
 		return;
-	answer->text[len] = '\n'; /* in place of the NUL, so that a message is one write */
+	answer->text[len] = '\n'; /* replaces the NUL, so that a message is one write */
 	write_all(s, answer->text, len + 1);
 	answer->text[len] = 0;
 	pthread_mutex_unlock(&s->output);
 }
 
-/* Takes it on oneself to answer a job, or not to. False: somebody else has. `lock` is held. */
+/* Takes over a job to answer or cancel it. Returns false if another thread has. `lock` is held. */
 static bool claim(struct job *j)
 {
 	struct session *s = j->session;
@@ -113,7 +113,7 @@ static bool claim(struct job *j)
 	return true;
 }
 
-/* After claim(): nothing more comes for the job. `lock` is held. */
+/* Called after claim(), once the job is answered or cancelled. `lock` is held. */
 static void settle(struct job *j)
 {
 	j->session->pending--;
@@ -179,7 +179,7 @@ static void end_job(struct ofs_pool_job *base)
 	s->running--;
 }
 
-/* Takes the message. */
+/* Takes ownership of the message. */
 static void start_job(struct session *s, struct ofs_mcp_message *message, size_t bytes)
 {
 	struct job *j = ofs_alloc(sizeof(*j));
@@ -201,11 +201,11 @@ static void start_job(struct session *s, struct ofs_mcp_message *message, size_t
 	pthread_mutex_unlock(&s->lock);
 	if (ofs_pool_submit(s->pool, &j->base, ofs_mcp_patience()) == 0)
 		return;
-	decline_job(j, "too many requests are under way: try again when one is answered");
+	decline_job(j, "too many requests are in progress: try again when one is answered");
 	end_job(&j->base);
 }
 
-/* No answer is sent to a request that was cancelled before it was answered. */
+/* Cancels a request, which then gets no answer, unless it is being answered already. */
 static void cancel(struct session *s, const json_t *id)
 {
 	OFS_LOCKED(&s->lock);
@@ -221,7 +221,7 @@ static void cancel(struct session *s, const json_t *id)
 
 /* ---- waiting */
 
-/* Waits until no more than these answers are pending, of no more bytes. */
+/* Waits until at most `pending` answers are due, to messages of at most `bytes` bytes. */
 static void wait_for_answers(struct session *s, size_t pending, size_t bytes)
 {
 	OFS_LOCKED(&s->lock);
@@ -265,7 +265,7 @@ static void refuse_line(struct session *s)
 	ofs_mcp_answer_finish(&answer);
 }
 
-/* The line is complete. */
+/* Handles a complete line. */
 static void end_line(struct session *s)
 {
 	if (!s->skipping)
@@ -296,7 +296,7 @@ static void take_bytes(struct session *s, const char *p, size_t len)
 	}
 }
 
-/* Waits for input. False: there will be none, or it does not matter any more. */
+/* Waits for input. Returns false on failure or if the session is to end. */
 static bool wait_for_input(struct session *s)
 {
 	struct pollfd fds[] = {
@@ -352,7 +352,7 @@ int ofs_mcp_serve(struct ofs_service *service, int in, int out, int signals)
 	pthread_mutex_lock(&s->lock);
 	stuck = s->running;
 	pthread_mutex_unlock(&s->lock);
-	if (stuck) /* in the tree; they use the session when they come back */
+	if (stuck) /* jobs that wait for the tree still use the session */
 		return r;
 	ofs_pool_destroy(s->pool);
 	free(s);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The tools: those of the service's calls that are for models. */
+/* The tools: the calls of the service that have OFS_CALL_TOOL. */
 #include "base/text.h"
 #include "base/text_form.h"
 #include "service/mcp/mcp_methods.h"
 
-/* A file that memory_fetch does not give at once. */
+/* memory_fetch needs several calls for a larger file. */
 #define LONG_BYTES 65536
-/* Files of hits that are looked at. */
+/* Number of files, among those of the hits, that may be linked. */
 #define LINKS_MAX 5
 
 /* ---- tools/list */
 
-/* All of what changes something adds to the tree or keeps what is there, and can be said twice. */
+/* A tool that changes the tree only adds or keeps content, and a repeated call does no harm. */
 static json_t *annotations(const struct ofs_call *call)
 {
 	bool changes = call->flags & OFS_CALL_CHANGES;
@@ -60,7 +60,7 @@ json_t *ofs_mcp_tool_failure(const char *text)
 	return json_pack("{s:[o], s:b}", "content", text_content(json_string(shown)), "isError", 1);
 }
 
-/* The same as the structured content, for clients that know none. */
+/* Returns the structured content as text, for clients that do not know it. */
 static json_t *text_of(json_t *json)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -70,7 +70,7 @@ static json_t *text_of(json_t *json)
 	return json_stringn_nocheck((const char *)text.data, text.len);
 }
 
-/* Links to a file by what is known of it: its ref, path, title, type and size. */
+/* Makes a link to a file. Title and type may be null. */
 static json_t *link_to(const json_t *ref, json_t *path, json_t *title, json_t *mime, json_t *bytes)
 {
 	OFS_FREE char *uri = ofs_format(OFS_MCP_URI "%s", json_string_value(ref));
@@ -85,7 +85,7 @@ static json_t *link_to(const json_t *ref, json_t *path, json_t *title, json_t *m
 	return link;
 }
 
-/* What was stored. */
+/* Links to the stored content. */
 static void link_stored(struct ofs_mcp_request *q, const json_t *json, json_t *content)
 {
 	json_t *ref;
@@ -97,7 +97,7 @@ static void link_stored(struct ofs_mcp_request *q, const json_t *json, json_t *c
 				 json_object_get(ref, "bytes")));
 }
 
-/* A file of which only a part was given. */
+/* Links to a file of which only a part was returned. */
 static void link_fetched(struct ofs_mcp_request *q, const json_t *json, json_t *content)
 {
 	if (json_is_object(json_object_get(json, "next")))
@@ -106,7 +106,7 @@ static void link_fetched(struct ofs_mcp_request *q, const json_t *json, json_t *
 						       json_object_get(json, "bytes")));
 }
 
-/* A link to the file of a hit, if it is a long one that has a ref. */
+/* Links to the file of a hit, if it is long and has a ref. */
 static void link_hit(struct ofs_mcp_request *q, json_t *path, json_t *content)
 {
 	json_t *args = json_pack("{s:O}", "memory_id", path), *info = NULL;
@@ -124,7 +124,7 @@ static void link_hit(struct ofs_mcp_request *q, json_t *path, json_t *content)
 	json_decref(info);
 }
 
-/* The long ones among the files of the best hits. */
+/* Links to the long ones among the files of the best hits. */
 static void link_hits(struct ofs_mcp_request *q, const json_t *json, json_t *content)
 {
 	json_t *seen = json_object(), *hit;
@@ -166,7 +166,7 @@ static const struct ofs_call *find_tool(struct ofs_mcp_request *q)
 		ofs_mcp_error_set(q->err, OFS_MCP_INVALID_PARAMS, "\"name\" must be a string");
 	else
 		ofs_mcp_error_set(q->err, OFS_MCP_INVALID_PARAMS,
-				  "there is no tool '%.128s': tools/list has them", name);
+				  "there is no tool '%.128s': tools/list shows them", name);
 	return NULL;
 }
 

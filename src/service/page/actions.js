@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can be done to a file: pin, unpin, promote.
+// Actions on a file: pin, unpin and promote.
 "use strict";
 
 const actions = (() => {
@@ -16,7 +16,7 @@ const actions = (() => {
 		}
 	}
 
-	/** Asks where to, and moves it there. */
+	/** Asks for the destination and moves the file there. */
 	function promote(file, done) {
 		const opener = document.activeElement;
 		const tiers = [["long-term", "long-term: kept, can be changed"],
@@ -46,14 +46,14 @@ const actions = (() => {
 				el("p", {}, shown(file.title || file.path)),
 				choice("promote-tier", "Tier", tiers, tier, (value) => (tier = value)),
 				field("promote-category", "Category", file.category),
-				field("promote-tags", "More tags, with commas between"),
+				field("promote-tags", "More tags, separated by commas"),
 				el("p", {class: "row"}, el("button", {class: "main"}, "Promote"),
 					el("button", {type: "button", click: () => dialog.close()}, "Cancel"))));
 		document.body.append(dialog);
 		dialog.showModal();
 	}
 
-	/** The buttons for a file; `done` shows it anew. */
+	/** Returns the buttons for a file. `done` is called after an action, to update the view. */
 	function buttons(file, done) {
 		if (server.report) return [];
 		const name = file.title || file.path;

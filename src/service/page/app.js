@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The page: which view the address names, and what is around all of them.
+// The page: shows the view that the address names, and what surrounds all views.
 //
-//     #/VIEW/REST?QUERY      QUERY may hold agent=NAME, whose tree is shown
+//     #/VIEW/REST?QUERY      agent=NAME in QUERY selects the tree of an agent
 "use strict";
 
 (() => {
@@ -37,14 +37,14 @@
 		file: {title: "File", show: content.view},
 	};
 
-	let current = null; // {name, abort} of the view that is shown
+	let current = null; // {name, abort} of the view shown
 
 	function address(view, query, rest) {
 		const given = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
 		return `#/${view}${rest ? "/" + rest : ""}${given.length ? "?" + new URLSearchParams(given) : ""}`;
 	}
 
-	/** What a view knows of where it is, and how to go elsewhere. */
+	/** The parameter of a view: its address, and links to others. */
 	function makePage(name, rest, query, signal) {
 		const agent = query.get("agent") ?? "";
 		const here = (changes) => address(name, {...Object.fromEntries(query), ...changes}, rest);
@@ -60,7 +60,7 @@
 		};
 	}
 
-	/** Where the tree that is shown is mounted, for pointers: asked once, of the server's own tree. */
+	/** Returns the path of the tree shown, for pointers. The mountpoint is requested only once. */
 	let mountpoint = null;
 	async function findRoot(page) {
 		mountpoint ??= (await server.stats({by: "way"}, page.signal, "")).status?.mountpoint;
@@ -105,7 +105,7 @@
 		}
 	}
 
-	/** What is around a view. */
+	/** Updates what surrounds a view. */
 	function frame(page, name) {
 		if (server.report) return;
 		byId("nav").replaceChildren(...Object.entries(VIEWS).filter(([, v]) => v.nav).map(([key, v]) =>
@@ -140,7 +140,7 @@
 		try {
 			localStorage.setItem("offload-theme", theme);
 		} catch {
-			// A file may not store anything.
+			// A page from a file may not store anything.
 		}
 	}
 
@@ -164,7 +164,7 @@
 	});
 	byId("agent").addEventListener("change", (e) => (location.hash = address("", {agent: e.target.value})));
 	document.querySelector(".skip").addEventListener("click", (e) => {
-		e.preventDefault(); // the fragment names the view
+		e.preventDefault(); // the fragment of the address names the view
 		main.focus();
 	});
 	document.addEventListener("keydown", (e) => {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A file: what is known about it, and its lines. Only the lines in sight are in the page and
-// near ones in memory, so that a million are no more than a hundred; a long line is cut, and
-// shown whole as a passage.
+// Shows a file: what is known about it, and its lines. The page has only the visible lines, and
+// memory those near them, so a file may have millions. A long line is cut, and can be shown whole
+// as a passage.
 "use strict";
 
 const content = (() => {
 	const {el, field, remark, shown} = dom;
-	const ROW = 19; // the height of a line in pixels, as the style sheet has it
-	const HEIGHT_MAX = 12e6; // browsers lose precision, or give up, above that
+	const ROW = 19; // height of a line in pixels, the same as in the style sheet
+	const HEIGHT_MAX = 12e6; // pixels; above that browsers lose precision or fail
 	const AHEAD = 15, CHUNK = 400, KEEP = 20000;
-	const LONG = 2000; // characters of a line that are shown
+	const LONG = 2000; // characters shown of a line
 	const PASSAGE = 65536;
 
-	/** What follows the colon of a slice: {from, to} as lines, {bytes}, or null. */
+	/** Parses a slice after its colon. Returns {from, to} for lines, {bytes}, or null. */
 	function parseSlice(text, lines) {
 		const [, a, dash, b] = /^(\d+)?(-)?(\d+)?$/.exec(text ?? "") ?? [];
 		const [, first, last] = /^b(\d+)-(\d+)$/.exec(text ?? "") ?? [];
@@ -23,7 +23,7 @@ const content = (() => {
 		return {from: Math.min(from, lines), to: Math.min(Math.max(from, to), lines)};
 	}
 
-	/** The lines of a file as the server gives them, in any order; `changed` is called when some have come. */
+	/** Loads the lines of a file that are wanted. Calls `changed` when some have arrived. */
 	function lineSource(id, total, signal, changed) {
 		const lines = new Map(); // number: {text, more}
 		let wanted = null, busy = false;
@@ -32,7 +32,7 @@ const content = (() => {
 			const parts = answer.text.split("\n");
 			if (parts.at(-1) === "") parts.pop();
 			const cut = answer.next !== null && !answer.text.endsWith("\n");
-			// What was cut off is asked for again, unless it fills an answer by itself.
+			// A cut line is requested again, unless it fills an answer by itself.
 			if (cut && parts.length > 1) parts.pop();
 			parts.forEach((text, i) => lines.set(from + i, {
 				text: text.length > LONG ? text.slice(0, LONG) : text,
@@ -81,7 +81,7 @@ const content = (() => {
 		const height = Math.min(total * ROW, HEIGHT_MAX);
 		const scaled = total * ROW > HEIGHT_MAX;
 		const digits = String(total).length;
-		let first = 1; // the line at the top
+		let first = 1; // the line at the top of the view
 		const visible = () => Math.max(1, Math.floor(box.clientHeight / ROW));
 		const source = lineSource(id, total, page.signal, () => draw());
 
@@ -120,7 +120,7 @@ const content = (() => {
 		}
 
 		box.addEventListener("scroll", () => {
-			// Where the height is scaled, a pixel is more than a line: one that show() set stays.
+			// In a scaled height a pixel is several lines: keep the one that show() has set.
 			const at = scaled ? box.scrollTop / ratio() + 1 : box.scrollTop / ROW + 1;
 			if (!scaled || Math.abs(at - first) * ratio() > 1) first = Math.min(Math.floor(at), firstMax());
 			draw();
@@ -137,7 +137,7 @@ const content = (() => {
 			e.preventDefault();
 			show(first + Math.sign(e.deltaY) * Math.max(1, Math.round(Math.abs(e.deltaY) / ROW)));
 		}, {passive: false});
-		// Shift selects from the line that is selected to this one.
+		// A click with Shift extends the selection to this line.
 		box.addEventListener("click", (e) => {
 			const number = Number(e.target.dataset?.line);
 			if (!number || !e.shiftKey || !slice) return;
@@ -145,12 +145,12 @@ const content = (() => {
 			location.hash = page.file(id, `${Math.min(slice.from, number)}-${Math.max(slice.to, number)}`);
 		});
 		new ResizeObserver(() => draw()).observe(box);
-		// Once it is in the page.
+		// Only works once the element is in the page.
 		requestAnimationFrame(() => show(slice ? slice.from - 3 : 1));
 		return box;
 	}
 
-	/** Bytes from `begin` on, or a long line, in pieces that are wrapped. */
+	/** Shows bytes from `begin` on, or a long line, in pieces with wrapped lines. */
 	function passageView(page, id, begin, what) {
 		const box = el("div", {class: "passage", id: "passage", tabindex: "0", role: "region", "aria-label": what});
 		const at = el("span", {class: "dim"});
@@ -166,7 +166,7 @@ const content = (() => {
 				done.push(query);
 				next = answer.next;
 				let lines = answer.text.split("\n");
-				// Pieces of a line go on to the end of the file: this one has its end.
+				// The line ends here; further pieces would go on to the end of the file.
 				if (begin.line_end && lines.length > 1) {
 					lines = [lines[0]];
 					next = null;
@@ -211,9 +211,9 @@ const content = (() => {
 		input.select();
 		try {
 			await navigator.clipboard.writeText(input.value);
-			notice.say("Copied. An agent reads it with cat or as any file.");
+			notice.say("Copied. An agent can read it with cat, like any file.");
 		} catch {
-			notice.say("The browser does not let this page copy: the path is selected, copy it from there.");
+			notice.say("The browser does not let this page copy. The path is selected: copy it from there.");
 		}
 	}
 
@@ -235,7 +235,7 @@ const content = (() => {
 
 	function contentOf(page, id, info, slice) {
 		const pieces = (begin, what) => passageView(page, id, begin, what);
-		if (info.size === 0) return remark("It is empty.");
+		if (info.size === 0) return remark("The file is empty.");
 		if (slice?.bytes) {
 			const [first, last] = slice.bytes;
 			return pieces({byte_offset: first, byte_len: last - first + 1}, "Content");

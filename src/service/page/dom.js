@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Elements. Text is never markup, and characters that act on a reader or a terminal show as
-// escapes, wherever the text is from.
+// Makes elements. Text is never markup, and characters that could mislead a reader or control a
+// terminal are shown as escapes, whatever the source of the text.
 "use strict";
 
 const dom = (() => {
-	// Control characters but for tab, marks of direction, and what has no width of its own.
+	// Control characters except tab, marks of direction, and characters without a width.
 	const ACTING =
 		/[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]+/gu;
 	const SHORT = {"\n": "\\n", "\r": "\\r"};
@@ -18,12 +18,12 @@ const dom = (() => {
 		}).join("");
 	}
 
-	/** A text with its escapes, for attributes, options and canvases. */
+	/** Returns a text with escapes, for attributes, options and canvases. */
 	function plain(text) {
 		return String(text).replace(ACTING, escapes);
 	}
 
-	/** A text of the server's, as an element that keeps its direction to itself. */
+	/** Returns an element with a text from the server, whose direction affects nothing else. */
 	function shown(text) {
 		const isolated = document.createElement("bdi");
 		let from = 0;
@@ -39,7 +39,7 @@ const dom = (() => {
 		return isolated;
 	}
 
-	/** An element; a function among `attributes` listens, and null, undefined and false are left out. */
+	/** Makes an element. Attributes that are functions are listeners; null and false are left out. */
 	function el(tag, attributes, ...children) {
 		const element = document.createElement(tag);
 		for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -55,18 +55,18 @@ const dom = (() => {
 		return element;
 	}
 
-	/** A remark beside what matters. */
+	/** A paragraph in a less prominent colour. */
 	const remark = (...children) => el("p", {class: "dim"}, ...children);
 
 	const section = (id, title, ...content) =>
 		el("section", {"aria-labelledby": id}, el("h2", {id}, title), ...content);
 
-	/** A labelled choice: `choices` are [value, label]; one that is chosen but not among them is added. */
+	/** Makes a labelled choice of [value, label]. Adds `chosen` if it is not among `choices`. */
 	function choice(id, label, choices, chosen, onchange) {
 		if (!choices.some(([value]) => value === chosen)) choices = [...choices, [chosen, chosen]];
 		const select = el("select", {id, change: (e) => onchange(e.target.value)},
 			choices.map(([value, text]) => el("option", {value}, text)));
-		// The value as it is, which an attribute would show with escapes.
+		// Set the exact values: el() has put escapes into the attributes.
 		choices.forEach(([value], i) => (select.options[i].value = value));
 		select.value = chosen;
 		return el("label", {}, label + " ", select);

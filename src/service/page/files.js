@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lists of files: all, with filters and in pages, and those that will expire.
+// Lists of files: all files, filtered and in pages, and those that will expire.
 "use strict";
 
 const files = (() => {
@@ -10,7 +10,7 @@ const files = (() => {
 	const SORTS = [["used", "last used"], ["modified", "last changed"], ["size", "size"], ["tokens", "tokens"],
 		["stored", "on disk"], ["expires", "expiry"], ["path", "path"]];
 	const FILTERS = ["path", "tier", "category", "task", "tag"];
-	let trail = []; // the cursors of the pages that were turned, the first one's ""
+	let trail = []; // cursors of the pages visited so far; that of the first page is ""
 
 	function nameCell(page, file) {
 		const name = shown(file.title || format.baseName(file.path));
@@ -92,17 +92,17 @@ const files = (() => {
 			el("p", {class: "dim", id: "totals"}, totals(answer.total)),
 			table.make("Files", pick(page, "name", "tier", "category", "task", "size", "lines", "tokens", "stored",
 				"used", "expires", "does"), answer.files,
-				{empty: FILTERS.some((f) => query[f]) ? "No file is like that." : "Nothing is stored yet."}),
+				{empty: FILTERS.some((f) => query[f]) ? "No file matches." : "Nothing is stored yet."}),
 			pager(page, cursor, answer.next_cursor),
 		];
 	}
 
-	/** The heading under which a file stands among those that expire. */
+	/** The heading of a file in the list of those that expire. */
 	function horizon(file) {
 		if (file.lifecycle === "important") return "Pinned";
 		if (!file.expires) return "Never";
 		const s = format.seconds(file.expires);
-		if (s < 0) return "Evictable: goes when room is needed, or its grace is over";
+		if (s < 0) return "Evictable: removed when room is needed, or when its grace is over";
 		if (s < format.HOUR) return "Within an hour";
 		if (s < format.DAY) return "Within a day";
 		return s < 7 * format.DAY ? "Within a week" : "Later";
@@ -113,11 +113,11 @@ const files = (() => {
 		const query = {tier: "working", sort: "expires", limit: PAGE, cursor};
 		const answer = await server.list(query, page.signal);
 		return [
-			remark(`Working tier: ${totals(answer.total)}. What has expired stays while there is room.`,
+			remark(`Working tier: ${totals(answer.total)}. Expired files stay while there is room.`,
 				!server.report && " Pin keeps a file where it is; Promote moves it to where nothing expires."),
 			table.make("Files of the working tier, the first to expire first",
 				pick(page, "name", "category", "task", "size", "used", "expires", ...(server.report ? [] : ["does"])),
-				answer.files, {groupOf: horizon, empty: "Nothing is in the working tier, so nothing expires."}),
+				answer.files, {groupOf: horizon, empty: "The working tier is empty, so nothing expires."}),
 			!server.report && pager(page, cursor ?? "", answer.next_cursor),
 		];
 	}
@@ -127,7 +127,7 @@ const files = (() => {
 		await expiringTable(page),
 	];
 
-	/** For a report: the files that expire first, and those used last. */
+	/** Sections of a report: the files that expire first, and those used last. */
 	async function expiringSection(page) {
 		return section("expiring", "What will expire", await expiringTable(page));
 	}

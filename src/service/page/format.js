@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers and times as people read them.
+// Formats numbers and times for people.
 "use strict";
 
 const format = (() => {
@@ -34,14 +34,14 @@ const format = (() => {
 
 	const seconds = (time) => (new Date(time) - Date.now()) / 1000;
 
-	/** 2026-01-31 14:05, here; with `digits` = 19, the seconds, too. */
+	/** "2026-01-31 14:05", in local time; with seconds if `digits` is 19. */
 	function moment(time, digits = 16) {
 		const d = new Date(time);
 		if (!known(time) || isNaN(d)) return NONE;
 		return new Date(d - d.getTimezoneOffset() * MINUTE * 1000).toISOString().slice(0, digits).replace("T", " ");
 	}
 
-	/** "in 25 min" or "25 min ago", with the moment to look up. */
+	/** An element with "in 25 min" or "25 min ago", and the moment as its title. */
 	function relative(time) {
 		if (!known(time) || isNaN(new Date(time))) return NONE;
 		const s = seconds(time);

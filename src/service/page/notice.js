@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the page tells its reader: what was done, and what is wrong and to be done about it.
+// Messages to the reader: what was done; or what is wrong, and how to correct it.
 "use strict";
 
 const notice = (() => {
@@ -7,7 +7,7 @@ const notice = (() => {
 	const SECONDS = 10;
 	let timer = 0;
 
-	/** Says what was done, for a while, with a way to undo it. */
+	/** Reports for a while what was done; `undo`, if given, is offered as a button. */
 	function say(text, undo) {
 		const box = document.getElementById("notice");
 		const close = () => box.replaceChildren();
@@ -26,9 +26,9 @@ const notice = (() => {
 	function remedy(failure) {
 		if (failure.status === 0)
 			return ["Start it again with ", code("offload serve"), " and open the address that it prints."];
-		if (failure.status === 410) return ["It has expired; its pointer no longer leads anywhere."];
+		if (failure.status === 410) return ["The file has expired, so its pointer no longer works."];
 		if (failure.status === 404 && server.agent)
-			return ["You are in the tree of an agent: files of others are not in it."];
+			return ["This is the tree of an agent: it has no files of others."];
 		if (failure.status === 503)
 			return ["Mount the tree with ", code("offload up"), " in its workspace, and try again."];
 		return [];
@@ -38,12 +38,12 @@ const notice = (() => {
 		const token = el("input",
 			{id: "token", type: "password", autocomplete: "off", "aria-label": "Token", required: true});
 		return el("form", {submit: (e) => { e.preventDefault(); server.setToken(token.value.trim()); retry(); }},
-			el("p", {}, "The server wants the token that ", code("offload serve"),
-				" printed. Open the address that it printed, which has the token in it, or enter the token:"),
+			el("p", {}, "The server needs the token that ", code("offload serve"),
+				" printed. Open the address that it printed, which contains the token, or enter the token:"),
 			token, el("button", {}, "Continue"));
 	}
 
-	/** Shows what went wrong until hide(). */
+	/** Shows what went wrong, until hide() is called. */
 	function fail(failure, retry) {
 		const box = document.getElementById("problem");
 		const again = el("button", {type: "button", click: retry}, "Try again");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plots, by Chart.js and d3-hierarchy. Without these there are none; tables tell the same.
+// Makes plots with Chart.js and d3-hierarchy. Without these there are only the tables.
 "use strict";
 
 const plots = (() => {
@@ -7,7 +7,7 @@ const plots = (() => {
 	const COLOURS = 9;
 	let charts = [];
 
-	/** A colour of the style sheet, as a canvas takes it. */
+	/** Returns a colour of the style sheet in a form that a canvas accepts. */
 	function colour(name) {
 		const probe = el("span", {class: "probe"});
 		probe.style.color = `var(${name})`;
@@ -17,7 +17,7 @@ const plots = (() => {
 		return resolved;
 	}
 
-	/** Forgets the plots that are no longer in the page. */
+	/** Frees the plots that are no longer in the page. */
 	function trim() {
 		charts.filter((c) => !c.canvas.isConnected).forEach((c) => c.destroy());
 		charts = charts.filter((c) => c.canvas);
@@ -26,7 +26,7 @@ const plots = (() => {
 	const missing = (library, packages) => el("p", {class: "dim"},
 		`There is no plot, since the program was built without ${library} (Debian: ${packages}).`);
 
-	/** Bars over time, stacked: `series` are {label, values}. */
+	/** Makes stacked bars over time. `series` are {label, values}. */
 	function bars(labels, series, summary) {
 		if (!globalThis.Chart) return missing("Chart.js", "libjs-chart.js");
 		const canvas = el("canvas", {role: "img", "aria-label": summary});
@@ -76,8 +76,8 @@ const plots = (() => {
 	}
 
 	/**
-	 * Nested rectangles: `groups` are {label, className, parts: [{label, value, text, href}]}. For the
-	 * eye alone, beside a table with the same links.
+	 * Makes nested rectangles. `groups` are {label, className, parts: [{label, value, text, href}]}.
+	 * Screen readers ignore them, since a table has the same links.
 	 */
 	function treemap(groups) {
 		if (!globalThis.d3?.treemap) return missing("d3-hierarchy", "node-d3-hierarchy");

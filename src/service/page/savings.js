@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tokens that were kept out of prompts: totals, over time, and by way, task or agent.
+// Tokens kept out of prompts: totals, over time, and by way, task or agent.
 "use strict";
 
 const savings = (() => {
@@ -19,7 +19,7 @@ const savings = (() => {
 		return total;
 	}
 
-	/** Sums by what `key` names, the largest of `measure` first. */
+	/** Groups rows by the column `key` and sums them up, with the largest `measure` first. */
 	function groupBy(rows, key, measure) {
 		const groups = new Map();
 		for (const row of rows) {
@@ -30,7 +30,7 @@ const savings = (() => {
 		return Array.from(groups, ([name, of]) => ({name, of, ...sum(of)})).sort((a, b) => b[measure] - a[measure]);
 	}
 
-	/** The first days of all bins from the first row, or the range's begin, until today; and a day's bin. */
+	/** Returns the first day of each bin up to today, their width in days, and the bin of a day. */
 	function timeline(rows, range) {
 		const today = Math.floor(Date.now() / DAY_MS);
 		const number = (day) => Math.floor(Date.parse(day + "T00:00:00Z") / DAY_MS);
@@ -100,7 +100,7 @@ const savings = (() => {
 				number("Saved", "saved"),
 			], groups.slice(0, ROWS_MAX), {
 				foot: {total: true, ...sum(rows)},
-				empty: "Nothing was offloaded in this time. Agents do that by hooks (offload hook install), "
+				empty: "Nothing was offloaded in this period. Agents offload by hooks (offload hook install) "
 					+ "and by offload run.",
 			}),
 			groups.length > ROWS_MAX && remark(`The ${ROWS_MAX} largest of ${format.count(groups.length)}.`));

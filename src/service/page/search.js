@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Search in all that is offloaded: by words, or by a regular expression.
+// Searches all that is offloaded, by words or by a regular expression.
 "use strict";
 
 const search = (() => {
@@ -65,12 +65,12 @@ const search = (() => {
 	async function view(page) {
 		const q = page.query.get("q")?.trim();
 		const way = page.query.get("way") === "grep" ? "grep" : "words";
-		let answer = remark("Ask as you would ask a person; quotes, +word, -word and begin* are exact.");
+		let answer = remark("Ask as you would ask a person; quotes, +word, -word and begin* match exactly.");
 		if (q) {
 			try {
 				answer = await (way === "grep" ? byPattern : byWords)(page, q);
 			} catch (e) {
-				// What was asked for is at fault: the form stays, to be mended.
+				// The query is wrong: keep the form, so that it can be corrected.
 				if (e.status !== 400) throw e;
 				answer = el("p", {class: "wrong", role: "alert"}, shown(e.message));
 			}

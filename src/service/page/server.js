@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The server's API, or, in a report, the answers that were put into the file.
+// The API of the server. In a report, the answers that are embedded in its file are used instead.
 "use strict";
 
 const server = (() => {
@@ -8,7 +8,7 @@ const server = (() => {
 	const TOKEN = "offload-token";
 	let token = null, agent = "";
 
-	/** What failed, in words. `status` is HTTP's; 0: nobody answered. */
+	/** An error with a message for the reader. `status` is that of HTTP; 0: no answer. */
 	class Failure extends Error {
 		constructor(status, message) {
 			super(message);
@@ -21,7 +21,7 @@ const server = (() => {
 		sessionStorage.setItem(TOKEN, value);
 	}
 
-	/** Takes the token out of the address, so that it is neither seen nor kept in the history. */
+	/** Takes a token out of the address, so that it is not visible or kept in the history. */
 	function takeToken() {
 		const given = /^#token=(.+)$/.exec(location.hash);
 		if (report) return;
@@ -31,10 +31,10 @@ const server = (() => {
 		history.replaceState(null, "", location.pathname + "#/");
 	}
 
-	/** A name of any characters as the bytes that a header may hold. */
+	/** Encodes a text as UTF-8, in characters that a header may have. */
 	const asBytes = (text) => String.fromCharCode(...new TextEncoder().encode(text));
 
-	/** Asks in the tree of `of`, an agent, or of the server: "". */
+	/** Sends a request for the tree of the agent `of`, or for the server's own tree (""). */
 	async function request(path, {method = "GET", query, body, signal, headers = {}, of = agent} = {}) {
 		const given = Object.entries(query ?? {}).filter(([, value]) => (value ?? "") !== "");
 		const address = path + (given.length ? "?" + new URLSearchParams(given) : "");
@@ -64,17 +64,21 @@ const server = (() => {
 			return await response.json();
 		} catch (e) {
 			if (e.name === "AbortError") throw e;
-			throw new Failure(0, "The server's answer broke off.");
+			throw new Failure(0, "The answer of the server was cut off.");
 		}
 	}
 
 	const memory = (id, rest = "") => `/v1/memories/${encodeURIComponent(id)}${rest}`;
 	const either = (name, path, query, signal, of) => (report ? report[name] : json(path, {query, signal, of}));
 
-	/** The events of the log as they come, those after position `after` first. */
-	async function* events(after, signal) {
+	/**
+	 * Yields the events of the log after position `after`, and further ones as they occur. Calls
+	 * opened() when the server has answered.
+	 */
+	async function* events(after, signal, opened) {
 		const headers = {Accept: "text/event-stream"};
 		const response = await request("/v1/events", {signal, headers, query: {after}});
+		opened();
 		const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
 		let rest = "";
 		for (;;) {

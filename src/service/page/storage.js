@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is stored, by tier and category, and what it costs on disk.
+// What is stored, by tier and category, and how much of the disk it takes.
 "use strict";
 
 const storage = (() => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables: a column is {title, cell(row), heading, kind}, the last of them classes of the style sheet:
-// "optional" ones go where it is narrow.
+// Makes tables. A column is {title, cell(row), heading, kind}. `kind` has classes of the style
+// sheet; columns that are "optional" are hidden on narrow screens.
 "use strict";
 
 const table = (() => {
@@ -8,7 +8,7 @@ const table = (() => {
 	const line = (columns, row) => el("tr", {}, columns.map((c) => c.heading
 		? el("th", {class: c.kind, scope: "row"}, c.cell(row)) : el("td", {class: c.kind}, c.cell(row))));
 
-	/** `groupOf`, where given, names the group of a row; rows of a group are next to each other. */
+	/** Makes a table. `groupOf` returns the group of a row. Rows of a group must be adjacent. */
 	function make(caption, columns, rows, {empty = "There is nothing.", foot, groupOf} = {}) {
 		if (rows.length === 0) return remark(empty);
 		const head = el("tr", {}, columns.map((c) => el("th", {scope: "col", class: c.kind}, c.title)));

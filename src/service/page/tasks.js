@@ -20,10 +20,10 @@ const tasks = (() => {
 		return [
 			section("tasks", "Tasks", table.make("Tasks",
 				[name("Task", (t) => page.link("files", {task: t.name})), state, count, size], all,
-				{empty: "There is no task. A session of an agent is one, and so is what put -t names."})),
+				{empty: "There are no tasks. Each session of an agent is one, and so is a name given to put -t."})),
 			section("agents", "Agents", table.make("Agents",
 				[name("Agent", (a) => page.link("", {agent: inner(a.name)})), state, count, size, used], agents,
-				{empty: "No agent has a tree of its own here. offload agent run makes one."})),
+				{empty: "No agent has its own tree here. offload agent run makes one."})),
 		];
 	}
 

@@ -103,15 +103,15 @@ json_t *ofs_replicate_status(struct ofs_tree *t)
 		ofs_follower_status(t->replicate->follower, &s);
 	else
 		ofs_replicator_status(t->replicate->replicator, &s);
-	return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "location", t->replicate->location, "state",
 			 ofs_replication_phase_name(s.phase), "error", s.error[0] ? s.error : NULL,
 			 "epoch", (json_int_t)s.epoch, "pending_bytes", (json_int_t)s.pending,
 			 "complete_until", time_json(s.complete_at), "checkpoint",
-			 time_json(s.checkpoint_at), "pushes", (json_int_t)s.pushes, "writes",
-			 (json_int_t)s.writes, "reads", (json_int_t)s.reads, "brought_bytes",
-			 (json_int_t)s.brought, "local_bytes", (json_int_t)s.local, "local_max",
-			 (json_int_t)s.local_max);
+			 time_json(s.checkpoint_at), "pushes", (json_int_t)s.pushes, "pushes_due",
+			 (json_int_t)s.pushes_due, "writes", (json_int_t)s.writes, "reads",
+			 (json_int_t)s.reads, "brought_bytes", (json_int_t)s.brought, "local_bytes",
+			 (json_int_t)s.local, "local_max", (json_int_t)s.local_max);
 }
 
 int ofs_replicate_set(struct ofs_tree *t, const char *value, size_t size)

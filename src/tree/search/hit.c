@@ -52,7 +52,9 @@ static void choose_slice(const struct ofs_search *s, const struct ofs_passage *p
 {
 	uint64_t most = s->tree->slice_max_bytes ? s->tree->slice_max_bytes : UINT64_MAX;
 	uint64_t lines = s->tree->slice_max_lines ? s->tree->slice_max_lines : UINT64_MAX;
-	uint64_t from = p->off, to = OFS_MIN(p->end, size);
+	uint64_t from = p->off;
+	/* A file that grew after its size was taken still has the match. */
+	uint64_t to = OFS_MAX(OFS_MIN(p->end, size), p->match_end);
 
 	if (p->whole && p->match_end - p->off <= most && p->last - p->first < lines) {
 		write_lines(hit, p->first, p->last);
@@ -124,9 +126,11 @@ int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a, uint32_t labe
 	const char *path = (const char *)a->place.path.data, *slash = strrchr(path, '/');
 	const char *shown = a->title && a->title[0] ? a->title : slash ? slash + 1 : path;
 	char name[OFS_NAME_MAX + 1];
-	struct ofs_buf full = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf full = OFS_BUF_INIT;
 	int r = ofs_store_name_of(s->tree->store, hit.ino, &hit.dir, name);
 
+	if (r == 0)
+		r = ofs_root_path(s->tree, a->place.root, s->root, &full);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (p)
@@ -144,7 +148,6 @@ int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a, uint32_t labe
 	}
 	if (s->query->why)
 		explain(s->query, label, p, score, &hit.why);
-	r = ofs_root_path(s->tree, a->place.root, s->root, &full);
 	ofs_buf_append_str(&full, path);
 	hit.path = ofs_buf_steal_str(&full);
 	*ofs_append(s->hits, s->nhits, s->cap_hits) = hit;

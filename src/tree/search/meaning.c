@@ -35,7 +35,7 @@ struct ofs_meaning {
 	pthread_t thread;
 	bool running;
 	struct ofs_embedder *embedder; /* set once; NULL: not yet opened */
-	int64_t again; /* monotonic: the model is not used or opened before then; 0: no failure */
+	int64_t again; /* monotonic: the model is not used or opened before then */
 	uint64_t made_for; /* number of documents when last all had vectors */
 	char trouble[sizeof(((struct ofs_error *)NULL)->text)]; /* the last failure; "": none */
 
@@ -159,8 +159,11 @@ static int prune_vectors(void *model, struct ofs_fts *index)
 	return ofs_fts_prune_vectors(index, model);
 }
 
-/* Makes the vectors of the first content after *at that has none. 1; 0: there is none; -errno. */
-static int make_next(struct ofs_meaning *m, struct ofs_embedder *e, uint64_t *at)
+/*
+ * Makes the vectors of the first content after *at that has none, or counts it in *missed if no file
+ * has it at the moment. 1; 0: there is none; -errno.
+ */
+static int make_next(struct ofs_meaning *m, struct ofs_embedder *e, uint64_t *at, size_t *missed)
 {
 	struct ofs_fts *index = ofs_indexer_index(m->tree->indexer);
 	OFS_CLEANUP(content_finish)
@@ -175,6 +178,7 @@ static int make_next(struct ofs_meaning *m, struct ofs_embedder *e, uint64_t *at
 		return r == -ENOENT ? 0 : r;
 	*at = c.bare.id;
 	r = read_content(m, index, &c);
+	*missed += r == 0;
 	if (r > 0) {
 		r = make_vectors(m, e, &c);
 		if (r == 0)
@@ -183,45 +187,41 @@ static int make_next(struct ofs_meaning *m, struct ofs_embedder *e, uint64_t *at
 	return r < 0 ? r : 1;
 }
 
-/* Makes all missing vectors, until `until` (monotonic; 0: no limit). */
-static void make_all(struct ofs_meaning *m, int64_t until, uint64_t documents)
+/* Makes missing vectors, until `until` (monotonic; 0: no limit). Whether none is missing now. */
+static bool make_all(struct ofs_meaning *m, int64_t until)
 {
 	struct ofs_embedder *e = get_model(m);
+	struct ofs_indexer_stats stats;
 	uint64_t at = 0;
+	size_t missed = 0;
 	int r = 1;
 
+	ofs_indexer_stats(m->tree->indexer, &stats);
 	while (e && r > 0 && !m->stop && (!until || ofs_clock_monotonic() < until))
-		r = make_next(m, e, &at);
+		r = make_next(m, e, &at, &missed);
 	while (e && r == 0 && !m->stop && at && !until)
 		if (ofs_indexer_write(m->tree->indexer, prune_vectors,
 				      (void *)(uintptr_t)ofs_embedder_id(e)) <= 0)
 			break;
-	if (!e || r)
-		return;
+	if (!e || r || missed)
+		return false;
 	OFS_LOCKED(&m->lock);
-	m->made_for = documents;
-}
-
-/* Whether the rest after a failure is over; ends it. */
-static bool is_rested(struct ofs_meaning *m)
-{
-	OFS_LOCKED(&m->lock);
-	bool rested = m->again && m->again <= ofs_clock_monotonic();
-
-	m->again = rested ? 0 : m->again;
-	return rested;
+	m->made_for = stats.documents;
+	return true;
 }
 
 static void *meaning_main(void *arg)
 {
 	struct ofs_meaning *m = arg;
 	struct ofs_indexer_stats seen = { 0 }, now;
+	int64_t retry = 0; /* monotonic; 0: nothing is missing */
 
 	ofs_thread_give_way();
 	while (!m->stop) {
 		ofs_indexer_stats(m->tree->indexer, &now);
-		if (now.documents != seen.documents || now.files != seen.files || is_rested(m)) {
-			make_all(m, 0, now.documents);
+		if (now.documents != seen.documents || now.files != seen.files ||
+		    (retry && retry <= ofs_clock_monotonic())) {
+			retry = make_all(m, 0) ? 0 : ofs_clock_monotonic() + REST;
 			seen = now;
 		}
 		OFS_LOCKED(&m->lock);
@@ -236,7 +236,7 @@ void ofs_meaning_settle(struct ofs_meaning *m)
 	struct ofs_embedder *e = m && !m->tree->background ? get_model(m) : NULL;
 
 	if (e && ofs_embedder_is_local(e))
-		make_all(m, ofs_clock_monotonic() + SETTLE_FOR, 0);
+		make_all(m, ofs_clock_monotonic() + SETTLE_FOR);
 }
 
 /* ---- finding the nearest */

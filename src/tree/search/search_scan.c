@@ -99,7 +99,7 @@ static void scan_piece(struct scan *s, uint64_t ino, size_t all, size_t len, uin
 	}
 }
 
-/* False until a piece of text was searched, so that the newest file is found however late it is. */
+/* False until a file was read, so that the newest one is found however late it is. */
 static bool is_over(const struct scan *s)
 {
 	return !s->left || (s->left < SCAN_MAX && ofs_search_is_late(s->search));
@@ -120,8 +120,10 @@ static int scan_text(struct scan *s, uint64_t ino)
 			break;
 		}
 		n = ofs_store_scan(store, ino, s->buf, PIECE + OVERLAP, off);
-		if (n <= 0 || (!off && memchr(s->buf, 0, OFS_MIN((size_t)n, (size_t)PROBE))))
+		if (n <= 0 || (!off && memchr(s->buf, 0, OFS_MIN((size_t)n, (size_t)PROBE)))) {
+			s->left--; /* time counts from the first file on, whatever it is */
 			break;
+		}
 		last = (size_t)n < PIECE + OVERLAP;
 		own = last ? (size_t)n : PIECE;
 		scan_piece(s, ino, (size_t)n, own, off, line);

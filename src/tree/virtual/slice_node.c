@@ -265,7 +265,9 @@ static int slice_refresh(struct ofs_tree *t, struct ofs_slice *s, const struct o
 	int r = ofs_range_resolve(&base, &s->spec, s->path, &now);
 
 	if (r == 0 && (now.off != s->range.off || now.len != s->range.len ||
-		       now.notice.len != s->range.notice.len))
+		       now.notice.len != s->range.notice.len ||
+		       (now.notice.len &&
+			memcmp(now.notice.data, s->range.notice.data, now.notice.len) != 0)))
 		r = -ESTALE;
 	if (r == 0)
 		s->version = attr->version;

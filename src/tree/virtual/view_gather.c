@@ -42,6 +42,7 @@ struct gathering {
 	struct ofs_map strays; /* files whose marks name the category that they were made in */
 	struct ofs_u64_list marked; /* directories with marks that matter here */
 	struct ofs_u64_list homes; /* those of them that are whole tasks directly in a kept tier */
+	struct ofs_map is_home; /* the same, by inode */
 	struct ofs_map seen; /* keys of `names` */
 };
 
@@ -104,11 +105,8 @@ static void take_label(void *arg, const struct ofs_label *l)
 /* Whether `dir` has categories as directories, and is in a tier that keeps files. */
 static bool is_home(const struct gathering *g, uint64_t dir)
 {
-	for (size_t i = 0; i < g->homes.n; i++)
-		if (g->homes.at[i] == dir)
-			return true;
 	return dir == g->dir->root->tops[OFS_TOP_PERSISTENT] ||
-	       dir == g->dir->root->tops[OFS_TOP_ARCHIVE];
+	       dir == g->dir->root->tops[OFS_TOP_ARCHIVE] || ofs_map_get(&g->is_home, dir);
 }
 
 /* Whether a marked file is in no category's directory, and so keeps the category of its mark. */
@@ -122,9 +120,12 @@ static bool is_stray(const struct gathering *g, uint64_t ino)
 
 static void find_homes(struct gathering *g)
 {
-	for (size_t i = 0; i < g->marked.n; i++)
-		if (is_stray(g, g->marked.at[i]))
-			ofs_u64_list_add(&g->homes, g->marked.at[i]);
+	for (size_t i = 0; i < g->marked.n; i++) {
+		if (!is_stray(g, g->marked.at[i]))
+			continue;
+		ofs_u64_list_add(&g->homes, g->marked.at[i]);
+		ofs_map_put(&g->is_home, g->marked.at[i], g);
+	}
 }
 
 static int add_labelled(struct gathering *g)
@@ -439,6 +440,7 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 		r = gather_labelled(&g);
 	ofs_map_finish(&g.others);
 	ofs_map_finish(&g.strays);
+	ofs_map_finish(&g.is_home);
 	ofs_u64_list_finish(&g.marked);
 	ofs_u64_list_finish(&g.homes);
 	ofs_map_finish(&g.seen);
