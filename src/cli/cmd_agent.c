@@ -375,7 +375,7 @@ static int check(struct agent *a, struct ofs_error *err)
 	if (r == 0 && S_ISDIR(st.st_mode))
 		return 0;
 	return ofs_error_set(err, ENOENT,
-			     "there is no agent '%s'; 'offload agent list' lists those there are",
+			     "there is no agent '%s'; 'offload agent list' shows the existing ones",
 			     a->name);
 }
 

@@ -129,14 +129,17 @@ static int print_export(const struct ofs_export *e, const struct output *o)
 
 	fstat(o->fd, &st);
 	if (ofs_command_json && out == stdout)
-		return ofs_print_json(json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "archive",
-						o->file, "files", (json_int_t)e->files,
-						"directories", (json_int_t)e->directories, "links",
-						(json_int_t)e->links, "bytes", (json_int_t)e->bytes,
-						"archive_bytes", (json_int_t)st.st_size),
-				      o->file);
+		return ofs_print_json(
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "archive", o->file,
+				  "files", (json_int_t)e->files, "directories",
+				  (json_int_t)e->directories, "links", (json_int_t)e->links,
+				  "left_out", (json_int_t)e->left_out, "bytes",
+				  (json_int_t)e->bytes, "archive_bytes", (json_int_t)st.st_size),
+			o->file);
 	fprintf(out, "%" PRIu64 " file%s, ", e->files, e->files == 1 ? "" : "s");
 	ofs_text_size(out, e->bytes);
+	if (e->left_out)
+		fprintf(out, ", %" PRIu64 " left out: removed or moved meanwhile", e->left_out);
 	fputs("\n", out);
 	return OFS_EXIT_OK;
 }

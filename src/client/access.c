@@ -91,7 +91,7 @@ int ofs_access_key(struct ofs_access *a, struct ofs_error *err, const char **ret
 		r = ofs_backend_attribute(a->backend, "", "key", &a->key);
 		if (r < 0)
 			return ofs_error_set(err, EPROTO, "cannot read the key of the store: %s",
-					     strerror(-r));
+					     ofs_backend_strerror(-r));
 	}
 	*ret = a->key;
 	return 0;

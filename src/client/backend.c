@@ -44,17 +44,11 @@ const char *ofs_backend_strerror(int code)
 
 int ofs_backend_failed(struct ofs_error *err, int r, const char *what, const char *path)
 {
-	if (r == -ELOOP)
-		return ofs_error_set(err, ELOOP,
-				     "cannot %s '%s': a symbolic link is in the way, and links are "
-				     "not followed: remove it",
-				     what, path);
-	if (r == -ENOTCONN || r == -ECONNABORTED)
-		return ofs_error_set(err, -r,
-				     "cannot %s '%s': its daemon is gone; 'offload up' starts it "
-				     "again",
-				     what, path);
-	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
+	const char *why = r == -ELOOP ? "a symbolic link is in the way, and links are not "
+					"followed: remove it"
+				      : ofs_backend_strerror(-r);
+
+	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, path, why);
 }
 
 int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error *err)

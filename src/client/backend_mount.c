@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -141,9 +142,14 @@ static int mount_mkdir(struct ofs_backend *b, const char *path, mode_t mode)
 
 	if (parent < 0)
 		return parent;
-	/* A chmod afterwards would lock others out for a moment. */
-	if (is_open)
+	/*
+	 * A chmod afterwards would lock others out for a moment. The mask becomes this thread's
+	 * own, so that other threads keep theirs.
+	 */
+	if (is_open) {
+		unshare(CLONE_FS);
 		mask = umask(0);
+	}
 	r = mkdirat(parent, name, mode) < 0 ? -errno : 0;
 	if (is_open)
 		umask(mask);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Export and import of memory: an archive (io/archive.h) of a tree's files with their names,
- * attributes, origins, times and refs. Its first member, OFS_BUNDLE_MANIFEST, describes the rest.
+ * attributes, origins, times and refs. Its first member, OFS_BUNDLE_MANIFEST, describes the rest. If
+ * fewer members follow than it says, because files vanished meanwhile, a second one at the end has
+ * the right number.
  */
 #pragma once
 
@@ -34,6 +36,7 @@ struct ofs_export {
 	void *arg;
 	/* The result. */
 	uint64_t files, directories, links, bytes;
+	uint64_t left_out; /* of any kind, that were removed or moved meanwhile */
 };
 
 /* Writes the archive to `fd`. The same tree always gives the same bytes. 0 or -errno. */

@@ -79,6 +79,8 @@ static int gather_dir(struct exporting *x, const char *path)
 	struct ofs_files inside = { 0 };
 	int r = ofs_files_list(x->b, path, &inside);
 
+	if (r < 0)
+		r = r == -ENOENT ? 0 : export_failed(x, r, path);
 	for (size_t i = 0; r == 0 && i < inside.count; i++)
 		r = gather(x, inside.list[i].path);
 	ofs_files_finish(&inside);
@@ -99,8 +101,7 @@ static int gather(struct exporting *x, const char *path)
 		return 0;
 	*ofs_append(x->found.list, x->found.count, x->found.cap) =
 		(struct ofs_file){ .path = ofs_strdup(path), .attr = st };
-	r = S_ISDIR(st.st_mode) ? gather_dir(x, path) : 0;
-	return r == -ENOENT ? 0 : r < 0 && !x->err->text[0] ? export_failed(x, r, path) : r;
+	return S_ISDIR(st.st_mode) ? gather_dir(x, path) : 0;
 }
 
 /* Adds a file that was promoted out of the task. `name` is REF-NAME. */
@@ -248,7 +249,9 @@ static int add_attributes(struct exporting *x, const struct ofs_file *f, struct 
 					    "title", "origin_task", "origin_category" };
 	OFS_FREE char *names = ofs_alloc(EXPORT_NAMES);
 	ssize_t n = x->b->ops->listxattr(x->b, f->path, names, EXPORT_NAMES);
-	bool working = !strstr(f->path, "persistent/") && !strstr(f->path, "archive/");
+	const char *place = f->path;
+	OFS_FREE char *agent = ofs_naming_agent_of(f->path, &place);
+	bool working = !ofs_path_below("persistent", place) && !ofs_path_below("archive", place);
 	int r = n < 0 ? (int)n : 0;
 
 	for (const char *p = names; r == 0 && p < names + n; p += strlen(p) + 1) {
@@ -434,7 +437,7 @@ static int put_file(struct exporting *x, struct ofs_member *m)
 	r = m->size <= EXPORT_WHOLE ? put_short(x, m, h) : put_long(x, m, h);
 	x->b->ops->close(x->b, h);
 	x->e->files++;
-	return r == -ESTALE
+	return r == -ESTALE || r == -ENOENT
 		       ? ofs_error_set(x->err, ESTALE,
 				       "'%s' changed while it was exported: try again", m->path)
 		       : r;
@@ -453,21 +456,7 @@ static int put_link(struct exporting *x, struct ofs_member *m)
 	return ofs_archive_put(x->archive, m, NULL, 0, x->err);
 }
 
-/* Returns the name under which a hard-linked file was archived before, or NULL for its first. */
-static const char *first_name(struct exporting *x, const struct ofs_file *f)
-{
-	char key[32];
-	const char *first;
-
-	if (!S_ISREG(f->attr.st_mode) || f->attr.st_nlink < 2)
-		return NULL;
-	snprintf(key, sizeof(key), "%llu", (unsigned long long)f->attr.st_ino);
-	first = json_string_value(json_object_get(x->first_names, key));
-	if (!first)
-		json_object_set_new(x->first_names, key, json_string_nocheck(f->path));
-	return first;
-}
-
+/* Leaves a file out if it has vanished since it was listed. */
 static int put_member(struct exporting *x, const struct ofs_file *f)
 {
 	struct ofs_member m = { .path = f->path,
@@ -475,9 +464,13 @@ static int put_member(struct exporting *x, const struct ofs_file *f)
 				.mtime = mtime_of(&f->attr),
 				.size = (uint64_t)f->attr.st_size,
 				.xattrs = OFS_BUF_INIT };
+	bool linked = S_ISREG(f->attr.st_mode) && f->attr.st_nlink > 1;
 	int r = S_ISLNK(f->attr.st_mode) ? 0 : add_attributes(x, f, &m.xattrs);
+	char key[32];
 
-	m.target = first_name(x, f);
+	snprintf(key, sizeof(key), "%llu", (unsigned long long)f->attr.st_ino);
+	if (linked)
+		m.target = json_string_value(json_object_get(x->first_names, key));
 	if (r == 0 && m.target) {
 		m.kind = OFS_MEMBER_LINK;
 		m.xattrs.len = 0;
@@ -492,25 +485,30 @@ static int put_member(struct exporting *x, const struct ofs_file *f)
 		r = ofs_archive_put(x->archive, &m, NULL, 0, x->err);
 	} else if (r == 0) {
 		r = put_file(x, &m);
+		if (r == 0 && linked)
+			json_object_set_new(x->first_names, key, json_string_nocheck(f->path));
 	}
 	ofs_buf_finish(&m.xattrs);
+	if (r == -ENOENT && !x->err->text[0]) {
+		x->e->left_out++;
+		return 0;
+	}
 	return r < 0 && !x->err->text[0] ? export_failed(x, r, f->path) : r;
 }
 
 /* ---- the manifest */
 
-static int put_manifest(struct exporting *x)
+static int put_manifest(struct exporting *x, uint64_t members)
 {
 	struct ofs_member m = { .path = OFS_BUNDLE_MANIFEST, .mode = 0644, .xattrs = OFS_BUF_INIT };
 	json_t *what = json_array(), *json;
 	OFS_FREE char *text = NULL;
-	uint64_t files = 0;
 	int r;
 
+	x->total = 0;
 	for (size_t i = 0; i < x->found.count; i++) {
 		const struct stat *st = &x->found.list[i].attr;
 
-		files++;
 		x->total += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
 		/* The time of the newest file: with the current time no two exports would match. */
 		if (S_ISREG(st->st_mode))
@@ -521,7 +519,7 @@ static int put_manifest(struct exporting *x)
 	for (size_t i = 0; i < x->e->npaths; i++)
 		json_array_append_new(what, json_string(x->e->paths[i]));
 	json = json_pack("{s:i, s:s, s:o, s:I}", "offload_export", OFS_BUNDLE_FORMAT, "version",
-			 OFS_VERSION, "what", what, "members", (json_int_t)files);
+			 OFS_VERSION, "what", what, "members", (json_int_t)members);
 	text = json_dumps(json, JSON_INDENT(2));
 	json_decref(json);
 	m.size = strlen(text) + 1;
@@ -542,8 +540,10 @@ int ofs_export(struct ofs_backend *b, struct ofs_export *e, int fd, struct ofs_e
 	x.piece = ofs_alloc(EXPORT_PIECE);
 	r = gather_all(&x);
 	if (r == 0)
-		r = put_manifest(&x);
+		r = put_manifest(&x, x.found.count);
 	for (size_t i = 0; r == 0 && i < x.found.count; i++)
 		r = put_member(&x, &x.found.list[i]);
+	if (r == 0 && e->left_out)
+		r = put_manifest(&x, x.found.count - e->left_out);
 	return r < 0 ? r : ofs_archive_end(x.archive, err);
 }

@@ -171,7 +171,7 @@ static int set_attributes(struct ofs_importing *m, const struct ofs_member *memb
 			return ofs_error_set(m->err, -r,
 					     "nothing was imported: '%s' has an attribute %s that "
 					     "cannot be set: %s",
-					     member->path, name, strerror(-r));
+					     member->path, name, ofs_backend_strerror(-r));
 	}
 	return 0;
 }
@@ -219,19 +219,33 @@ static int write_member(struct ofs_importing *m, const struct ofs_member *member
 	return write_file(m, member, p, dir);
 }
 
+static int archive_changed(struct ofs_importing *m)
+{
+	return ofs_error_set(m->err, EBADMSG, "the archive changed while it was read");
+}
+
+/* Reads the member for which `p` was planned, again. */
+static int next_member(struct ofs_importing *m, const struct ofs_planned *p,
+		       const struct ofs_member **ret)
+{
+	int r = ofs_archive_next(m->archive, m->err, ret);
+	OFS_FREE char *path = r > 0 ? ofs_import_path((*ret)->path) : NULL;
+
+	if (r < 0)
+		return r;
+	return path && ofs_planned_at(m, path) == p && (*ret)->kind == p->kind ? 0
+									       : archive_changed(m);
+}
+
 static int write_all(struct ofs_importing *m)
 {
 	const struct ofs_member *member;
 	int r = ofs_import_open(m);
 
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
-		r = ofs_archive_next(m->archive, m->err, &member);
-		if (r < 0)
-			break;
-		r = r == 0 || member->kind != m->plan[i].kind
-			    ? ofs_error_set(m->err, EBADMSG,
-					    "the archive changed while it was read")
-			    : write_member(m, member, &m->plan[i]);
+		r = next_member(m, &m->plan[i], &member);
+		if (r == 0)
+			r = write_member(m, member, &m->plan[i]);
 		if (r < 0)
 			return ofs_import_failed(m, r, m->plan[i].path);
 	}
@@ -259,7 +273,7 @@ static int place_link(struct ofs_importing *m, const struct ofs_member *member,
 	OFS_FREE char *of = ofs_import_path(member->target);
 	const struct ofs_planned *first = ofs_planned_at(m, of);
 	OFS_FREE char *dir = ofs_strndup(p->path, (size_t)(strrchr(p->path, '/') - p->path));
-	int r = make_dirs(m, dir);
+	int r = first ? make_dirs(m, dir) : archive_changed(m);
 
 	if (r == 0 && p->what == OFS_PLAN_REPLACE)
 		r = m->b->ops->unlink(m->b, p->path);
@@ -277,14 +291,10 @@ static int place_links(struct ofs_importing *m)
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
 		struct ofs_planned *p = &m->plan[i];
 
-		r = ofs_archive_next(m->archive, m->err, &member);
-		if (r == 0)
-			r = -EBADMSG;
-		if (r > 0)
-			r = p->kind == OFS_MEMBER_LINK && (p->what == OFS_PLAN_MAKE ||
-							   p->what == OFS_PLAN_REPLACE)
-				    ? place_link(m, member, p)
-				    : 0;
+		r = next_member(m, p, &member);
+		if (r == 0 && p->kind == OFS_MEMBER_LINK &&
+		    (p->what == OFS_PLAN_MAKE || p->what == OFS_PLAN_REPLACE))
+			r = place_link(m, member, p);
 	}
 	return r;
 }

@@ -115,20 +115,22 @@ static int append_piece(void *arg, const void *data, size_t len, uint64_t off, b
 	return 0;
 }
 
-/* Reads the first member, which identifies the archive as an export and counts its members. */
-static int read_manifest(struct ofs_importing *m)
+static bool is_manifest(const struct ofs_member *member)
+{
+	return strcmp(member->path, OFS_BUNDLE_MANIFEST) == 0 && member->kind == OFS_MEMBER_FILE &&
+	       member->size <= IMPORT_MANIFEST_MAX;
+}
+
+/* Reads the member that identifies the archive as an export and counts its members; NULL: none. */
+static int read_manifest(struct ofs_importing *m, const struct ofs_member *member)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	const struct ofs_member *member;
 	json_t *json = NULL;
 	json_int_t format = 0;
-	int r = ofs_archive_next(m->archive, m->err, &member);
 
-	if (r < 0)
-		return r;
-	if (r > 0 && strcmp(member->path, OFS_BUNDLE_MANIFEST) == 0 &&
-	    member->kind == OFS_MEMBER_FILE && member->size <= IMPORT_MANIFEST_MAX) {
-		r = ofs_import_read(m, member, append_piece, &text);
+	if (member && is_manifest(member)) {
+		int r = ofs_import_read(m, member, append_piece, &text);
+
 		if (r < 0)
 			return r;
 		json = json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
@@ -443,22 +445,30 @@ static int plan_member(struct ofs_importing *m, const struct ofs_member *member)
 
 int ofs_import_open(struct ofs_importing *m)
 {
+	const struct ofs_member *member;
 	int r;
 
 	ofs_archive_close(m->archive);
 	m->archive = NULL;
 	m->bytes = 0;
 	r = ofs_archive_open(m->i->read, m->i->read_arg, m->err, &m->archive);
-	return r < 0 ? r : read_manifest(m);
+	if (r == 0)
+		r = ofs_archive_next(m->archive, m->err, &member);
+	return r < 0 ? r : read_manifest(m, r > 0 ? member : NULL);
 }
 
 int ofs_import_plan(struct ofs_importing *m)
 {
 	const struct ofs_member *member;
+	bool ended = false;
 	int r = ofs_import_open(m);
 
-	while (r == 0 && (r = ofs_archive_next(m->archive, m->err, &member)) > 0)
-		r = plan_member(m, member);
+	while (r == 0 && (r = ofs_archive_next(m->archive, m->err, &member)) > 0) {
+		if (ended)
+			return ofs_import_refused(m, member->path, "comes after the end");
+		ended = is_manifest(member);
+		r = ended ? read_manifest(m, member) : plan_member(m, member);
+	}
 	if (r == 0 && m->n != m->members)
 		r = ofs_error_set(
 			m->err, EBADMSG,

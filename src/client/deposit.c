@@ -185,7 +185,7 @@ static int deposit_set_one(struct deposit_work *w, const char *path, const char 
 				     name, value);
 	if (r < 0)
 		return ofs_error_set(w->err, -r, "cannot set --%s '%s': %s", name, value,
-				     strerror(-r));
+				     ofs_backend_strerror(-r));
 	return 0;
 }
 

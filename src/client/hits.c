@@ -9,18 +9,27 @@
 #include "base/buf.h"
 #include "base/text_form.h"
 
-/* Cuts a name that is too long at a blank. Returns true if it did. */
-static bool cut(char *name)
+#define HITS_SLASH "%2F" /* a slash of the query in the name */
+
+/* True if a name that ends before name[len] has a part of a character or slash at its end. */
+static bool splits(const char *name, size_t len)
+{
+	return ((unsigned char)name[len] & 0xc0) == 0x80 ||
+	       strncmp(name + len - 1, HITS_SLASH, strlen(HITS_SLASH)) == 0 ||
+	       strncmp(name + len - 2, HITS_SLASH, strlen(HITS_SLASH)) == 0;
+}
+
+/* Cuts a name that is too long at a blank after its first `keep` bytes. Returns true if it did. */
+static bool cut(char *name, size_t keep)
 {
 	size_t len = OFS_NAME_MAX;
 
 	if (strlen(name) <= len)
 		return false;
-	while (len && name[len] != ' ')
+	while (len > keep && name[len] != ' ')
 		len--;
-	/* A single long word is cut between two characters. */
-	if (!len)
-		for (len = OFS_NAME_MAX - 3; ((unsigned char)name[len] & 0xc0) == 0x80;)
+	if (len == keep) /* a single long word */
+		for (len = OFS_NAME_MAX; splits(name, len);)
 			len--;
 	name[len] = '\0';
 	return true;
@@ -29,12 +38,15 @@ static bool cut(char *name)
 bool ofs_hits_path(const char *query, bool why, char **ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf name = OFS_BUF_INIT;
+	size_t keep;
 	bool is_cut;
 
 	ofs_buf_append_str(&name, why ? "why:yes " : "");
-	for (const char *p = query; *p; p++)
-		ofs_buf_append(&name, *p == '/' ? "%2F" : p, *p == '/' ? strlen("%2F") : 1);
-	is_cut = cut((char *)ofs_buf_str(&name));
+	keep = name.len;
+	for (const char *p = query + strspn(query, " \t\n\v\f\r"); *p; p++)
+		ofs_buf_append(&name, *p == '/' ? HITS_SLASH : p,
+			       *p == '/' ? strlen(HITS_SLASH) : 1);
+	is_cut = cut(ofs_buf_str(&name), keep);
 	*ret = ofs_format("search/%s", ofs_buf_str(&name));
 	return is_cut;
 }

@@ -427,10 +427,9 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 		OFS_FREE char *agent = ofs_steal(t->agent);
 
 		r = target_look_for_store(t, &mounts, err);
-		if (r < 0)
-			return r;
 		ofs_target_set_agent(t, agent);
-		r = t->mounted ? target_open_mount(t, err, &b) : -EBUSY;
+		if (r == 0)
+			r = t->mounted ? target_open_mount(t, err, &b) : -EBUSY;
 	}
 	if (r == 0 && t->agent)
 		r = ofs_backend_enter(b, t->agent, create, err);

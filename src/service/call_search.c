@@ -108,20 +108,21 @@ static json_t *take_hits(struct ofs_call_run *c, char *text, const char *path, j
 static int search_call(struct ofs_call_run *c)
 {
 	OFS_FREE char *path = NULL, *query = NULL, *name = NULL, *text = NULL;
-	json_t *note = json_null();
+	json_t *note;
+	bool is_cut;
 	int r = ofs_call_path(c, "path", &path);
 
 	if (r == 0)
 		r = make_query(c, path, &query);
 	if (r < 0)
 		return r;
-	if (ofs_hits_path(query, false, &name))
-		note = json_string("the query is too long: only its start was used");
+	is_cut = ofs_hits_path(query, false, &name);
 	r = ofs_backend_read_text(c->access->backend, name, &text);
 	if (r == -EACCES)
 		return ofs_error_set(c->err, EACCES, "only the owner of the store may search it");
 	if (r < 0)
 		return ofs_call_failed(c, r, "search for", query);
+	note = is_cut ? json_string("the query is too long: only its start was used") : json_null();
 	c->result = json_object();
 	json_object_set_new(c->result, "hits", take_hits(c, text, path, &note));
 	json_object_set_new(c->result, "note", note);

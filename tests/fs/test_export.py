@@ -376,6 +376,8 @@ def nothing_of_a_hostile_archive_comes_in(case):
         ([member("cache/web/x", b"x", {"ttl": "soon"})], "user.offload.ttl"),
         ([member("cache/web/x", b"x"), member("cache/web/x", b"y")], "there twice"),
         ([member("cache/web/x", b"x"), member("cache//web/./x", b"y")], "there twice"),
+        ([member(MANIFEST, b'{"offload_export": 1, "members": 7}')], "says that it has 7"),
+        ([member(MANIFEST, b'{"offload_export": 1, "members": 2}'), member("cache/web/x", b"x")], "after the end"),
     ]
     with case.mount(SEAL_SOON) as m:
         for members, saying in hostile:

@@ -17,8 +17,11 @@ import paths  # noqa: F401
 from browser import WebDriverError, browser
 from clock import DAY, Clock
 from files import MIB, log_text
-from harness import OFFLOAD, SEAL_SOON, Mount, Skip, eventually, main, read, run, test, xattr
+from harness import (
+    OFFLOAD, SEAL_SOON, Mount, Skip, eventually, main, read, run, stopped, test, xattr
+)
 from pages import VIEWS, Page, check_files, page_of, put, serving, shot, tree
+from serve import Server
 
 FITS = "document.documentElement.scrollWidth <= 400"
 POINTER = "return document.querySelector('#pointer').value"
@@ -251,6 +254,27 @@ def the_log_lives(case):
             b.click("#pause")
             b.wait_for("td", "cache/web/second.txt")
             page.check()
+
+
+@test(timeout=120)
+def the_log_says_whether_it_is_live(case):
+    with case.mount(), Server(case, "--listen", "127.0.0.1:0") as server, browser() as b:
+        b.open(server.urls[0].rstrip("/") + "/#token=" + server.token)
+        b.wait_for("main", "Tokens saved")
+        with stopped(server.process.pid):
+            b.go("#/log")
+            b.wait_for("#log-state", "Waiting for the server")
+            b.click("#pause")
+            b.click("#pause")
+            assert "Waiting" in b.text("#log-state"), b.text("#log-state")
+        b.wait_for("#log-state", "Live.")
+        server.words = ("--listen", "%s:%d" % server.address)
+        server.stop()
+        b.wait_for("#log-state", "does not answer")
+        b.wait_for("#problem", "does not answer")
+        server.start()
+        b.wait_for("#log-state", "Live.")
+        b.wait("document.querySelector('#problem').hidden", "the problem is over")
 
 
 @test(timeout=120)

@@ -744,6 +744,26 @@ def nothing_is_lost_under_load(case):
     m.unmount()
 
 
+@test(timeout=120)
+def folders_for_all_users_leave_files_private(case):
+    """The mask of the process is lifted for such a folder, and for nothing else."""
+    def masks(s):
+        tasks = f"/proc/{s.process.pid}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/status") as f:
+                yield next(line.split()[1] for line in f if line.startswith("Umask"))
+
+    with case.mount() as m, Server(case, "--socket", case.path("s.sock"), umask=0o027) as s:
+        os.chmod(m("cache"), 0o1777)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for n in range(20):
+                put = lambda i, n=n: s.put(TEXT + str(i), category=f"c{n}-{i}")
+                list(pool.map(put, range(8)))
+                assert set(masks(s)) == {"0027"}, (n, set(masks(s)))
+        for name in os.listdir(m("cache")):
+            same(stat.S_IMODE(os.stat(m("cache", name)).st_mode), 0o1777)
+
+
 @test
 def a_large_content_costs_little_memory(case):
     with case.mount() as m, Server(case) as s:

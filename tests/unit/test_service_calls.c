@@ -252,6 +252,10 @@ Test(service_calls, search_list_promote_and_sums)
 		      json_pack("{s:s, s:s}", "query", "zebras", "path", "persistent"));
 	cr_expect_eq(json_array_size(json_object_get(result, "hits")), 0);
 	json_decref(result);
+	/* A query that is wrong only once it is cut: within its date. */
+	expect_refused("memory_search",
+		       json_pack("{s:o}", "query", json_sprintf("\"%0244d\"after:2026-01-31", 0)),
+		       EINVAL, "cannot search for");
 
 	result = call("memory_promote", json_pack("{s:s, s:s, s:[s, s]}", "memory_id", first,
 						  "tier", "archive", "tags", "animals", "money"));

@@ -102,16 +102,16 @@ static int make_file(const char *path, struct ofs_error *err, char **ret)
 {
 	OFS_FREE char *folder = ofs_path_parent(path), *token = NULL, *line = NULL;
 	OFS_CLOSE int fd = -1;
-	int r = ofs_path_make(folder, 0700);
+	int r = make_token(&token, err);
 
+	if (r < 0)
+		return r;
+	r = ofs_path_make(folder, 0700);
 	if (r == 0)
 		r = fd =
 			ofs_io_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make '%s': %s", path, strerror(-r));
-	r = make_token(&token, err);
-	if (r < 0)
-		return r;
 	line = ofs_format("%s\n", token);
 	r = ofs_io_pwrite(fd, line, strlen(line), 0);
 	if (r < 0) {

@@ -38,7 +38,7 @@ void ofs_mcp_decline(const struct ofs_mcp_message *m, const char *reason,
 /* Returns the nanoseconds after which a request is declined with OFS_MCP_LATE. */
 int64_t ofs_mcp_patience(void);
 
-#define OFS_MCP_LATE "the tree does not answer; offload doctor tells what to do"
+#define OFS_MCP_LATE "the tree does not answer; offload doctor says what to do"
 
 /* Answers a message that exceeds the `max` bytes of a transport. */
 void ofs_mcp_refuse_length(size_t max, struct ofs_mcp_answer *ret);

@@ -32,7 +32,7 @@ const log = (() => {
 	function view(page) {
 		const body = el("tbody"), state = el("span", {id: "log-state", class: "dim", role: "status"});
 		const only = page.query.get("event") ?? "";
-		let paused = false, waiting = [], last = -RECENT;
+		let paused = false, waiting = [], last = -RECENT, problem = null;
 
 		const pause = el("button", {type: "button", id: "pause", "aria-pressed": "false", click: () => {
 			paused = !paused;
@@ -41,7 +41,7 @@ const log = (() => {
 			tell();
 		}});
 
-		function tell(problem) {
+		function tell() {
 			pause.textContent = paused ? "Resume" : "Pause";
 			state.textContent = problem ?? (paused ? `Paused; ${format.count(waiting.length)} new.` : "Live.");
 		}
@@ -51,10 +51,19 @@ const log = (() => {
 			while (body.rows.length > ROWS_MAX) body.deleteRow(-1);
 		}
 
+		function tellProblem(text) {
+			problem = text;
+			tell();
+		}
+
+		function opened() {
+			notice.hide();
+			tellProblem(null);
+		}
+
 		async function follow() {
-			for await (const event of server.events(last, page.signal)) {
+			for await (const event of server.events(last, page.signal, opened)) {
 				last = event.id ?? last;
-				notice.hide();
 				if (only && event.event !== only) continue;
 				if (!paused) add([event]);
 				else if (waiting.push(event) > ROWS_MAX) waiting.shift();
@@ -65,16 +74,14 @@ const log = (() => {
 		async function keepFollowing() {
 			while (!page.signal.aborted) {
 				try {
-					tell("Waiting for the server…");
-					const following = follow();
-					tell();
-					await following;
+					tellProblem("Waiting for the server…");
+					await follow();
 				} catch (e) {
 					if (e.name === "AbortError") return;
 					notice.fail(e, page.reload);
 					if (e.status !== 0 && e.status !== 503) return;
 				}
-				tell("The server does not answer; trying again.");
+				tellProblem("The server does not answer; trying again.");
 				await new Promise((done) => setTimeout(done, RETRY_MS));
 			}
 		}

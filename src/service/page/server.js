@@ -71,10 +71,14 @@ const server = (() => {
 	const memory = (id, rest = "") => `/v1/memories/${encodeURIComponent(id)}${rest}`;
 	const either = (name, path, query, signal, of) => (report ? report[name] : json(path, {query, signal, of}));
 
-	/** Yields the events of the log after position `after`, and further ones as they occur. */
-	async function* events(after, signal) {
+	/**
+	 * Yields the events of the log after position `after`, and further ones as they occur. Calls
+	 * opened() when the server has answered.
+	 */
+	async function* events(after, signal, opened) {
 		const headers = {Accept: "text/event-stream"};
 		const response = await request("/v1/events", {signal, headers, query: {after}});
+		opened();
 		const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
 		let rest = "";
 		for (;;) {
