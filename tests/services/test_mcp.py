@@ -13,7 +13,17 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
-from harness import OFFLOAD, SEAL_SOON, eventually, main, run, same, stopped, test  # noqa: E402
+from harness import (  # noqa: E402
+    OFFLOAD,
+    SEAL_SOON,
+    eventually,
+    main,
+    run,
+    same,
+    stopped,
+    test,
+    write,
+)
 from mcp_client import LEGACY, META, MODERN, Failed, Stdio, meta  # noqa: E402
 
 ERAS = {"modern": True, "legacy": False}
@@ -554,6 +564,10 @@ def resources(case, modern):
         assert not modern or read["cacheScope"] == "private", read
         part = client.request("resources/read", {"uri": f"offload://{ref}:2-2"})
         assert part["contents"][0]["text"] == "second \u00e4\n", part
+        write(os.path.join(case.mnt, "cache/empty"), b"")
+        for uri in ("offload://cache/empty", "offload://search/nothinglikeit"):
+            (empty,) = client.request("resources/read", {"uri": uri})["contents"]
+            assert empty == {"uri": uri, "mimeType": "text/plain", "text": ""}, empty
 
         for uri in (
             "offload://zzzzzz",

@@ -181,6 +181,9 @@ void ofs_mcp_answer(struct ofs_service *service, const char *agent, const struct
 
 	if (method) {
 		result = method->run(&q);
+		if (!result && !err.text)
+			ofs_mcp_error_set(&err, OFS_MCP_INTERNAL_ERROR,
+					  "the answer cannot be expressed in JSON");
 		err.status = 200;
 	} else {
 		ofs_mcp_error_set(&err, OFS_MCP_METHOD_NOT_FOUND, "there is no method '%.128s'",

@@ -134,7 +134,7 @@ static json_t *text_contents(const char *uri, const json_t *fetched, const char 
 	if (note)
 		ofs_buf_append_str(&out, note);
 	return json_pack("[{s:s, s:s, s:o}]", "uri", uri, "mimeType", "text/plain", "text",
-			 json_stringn((const char *)out.data, out.len));
+			 json_stringn(ofs_buf_str(&out), out.len));
 }
 
 /* ---- bytes other than text */
@@ -200,7 +200,7 @@ static json_t *blob_contents(struct ofs_mcp_request *q, const char *uri, const j
 	else
 		contents = json_pack("[{s:s, s:o, s:o}]", "uri", uri, "mimeType",
 				     mime_of(q, json_object_get(fetched, "memory_id")), "blob",
-				     json_stringn((const char *)raw.encoded.data, raw.encoded.len));
+				     json_stringn(ofs_buf_str(&raw.encoded), raw.encoded.len));
 	if (contents && note) {
 		OFS_FREE char *rest = next_uri(json_object_get(fetched, "next"));
 
