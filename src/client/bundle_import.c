@@ -20,6 +20,7 @@ static void importing_finish(struct ofs_importing *m)
 		free(m->plan[i].path);
 		free(m->plan[i].stage);
 		free(m->plan[i].sha);
+		free(m->plan[i].target);
 		free(m->plan[i].ref);
 		free(m->plan[i].left);
 	}
@@ -215,7 +216,7 @@ static int write_member(struct ofs_importing *m, const struct ofs_member *member
 	p->stage = ofs_format("%s/" OFS_IMPORT_STAGE "%016llx-%zu", dir,
 			      (unsigned long long)m->random, (size_t)(p - m->plan));
 	if (p->kind == OFS_MEMBER_SYMLINK)
-		return m->b->ops->symlink(m->b, member->target, p->stage);
+		return m->b->ops->symlink(m->b, p->target, p->stage);
 	return write_file(m, member, p, dir);
 }
 
@@ -267,50 +268,33 @@ static int place(struct ofs_importing *m, struct ofs_planned *p)
 }
 
 /* Adds a further name to a file that is in place. */
-static int place_link(struct ofs_importing *m, const struct ofs_member *member,
-		      struct ofs_planned *p)
+static int place_link(struct ofs_importing *m, struct ofs_planned *p)
 {
-	OFS_FREE char *of = ofs_import_path(member->target);
-	const struct ofs_planned *first = ofs_planned_at(m, of);
 	OFS_FREE char *dir = ofs_strndup(p->path, (size_t)(strrchr(p->path, '/') - p->path));
-	int r = first ? make_dirs(m, dir) : archive_changed(m);
+	int r = make_dirs(m, dir);
 
 	if (r == 0 && p->what == OFS_PLAN_REPLACE)
 		r = m->b->ops->unlink(m->b, p->path);
 	if (r == 0)
-		r = m->b->ops->link(m->b, first->path, p->path);
+		r = m->b->ops->link(m->b, ofs_planned_at(m, p->target)->path, p->path);
 	p->placed = r == 0;
 	return r < 0 ? ofs_import_failed(m, r, p->path) : 0;
 }
 
-static int place_links(struct ofs_importing *m)
+static int place_all(struct ofs_importing *m)
 {
-	const struct ofs_member *member;
-	int r = ofs_import_open(m);
+	int r = 0;
 
+	for (size_t i = 0; r == 0 && i < m->n; i++)
+		if (m->plan[i].stage)
+			r = place(m, &m->plan[i]);
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
 		struct ofs_planned *p = &m->plan[i];
 
-		r = next_member(m, p, &member);
-		if (r == 0 && p->kind == OFS_MEMBER_LINK &&
+		if (p->kind == OFS_MEMBER_LINK &&
 		    (p->what == OFS_PLAN_MAKE || p->what == OFS_PLAN_REPLACE))
-			r = place_link(m, member, p);
+			r = place_link(m, p);
 	}
-	return r;
-}
-
-static int place_all(struct ofs_importing *m)
-{
-	bool links = false;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < m->n; i++) {
-		if (m->plan[i].stage)
-			r = place(m, &m->plan[i]);
-		links = links || m->plan[i].kind == OFS_MEMBER_LINK;
-	}
-	if (r == 0 && links)
-		r = place_links(m);
 	/* In reverse order, and last: a change in a directory sets the directory's time. */
 	for (size_t i = m->n; r == 0 && i-- > 0;) {
 		const struct ofs_planned *p = &m->plan[i];

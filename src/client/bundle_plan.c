@@ -171,23 +171,30 @@ char *ofs_import_path(const char *path)
 	return ofs_bundle_is_place(clean) ? ofs_steal(clean) : NULL;
 }
 
-/* True if a symbolic link at `path` to `target` stays in the tree. */
+/*
+ * True if a symbolic link at `path` to `target` stays in the tree, or in the agent's tree that it
+ * lies in. Only the directories above the link are known to be no links themselves, so ".." may not
+ * follow a name.
+ */
 static bool stays_inside(const char *path, const char *target)
 {
+	const char *rest = path;
+	OFS_FREE char *agent = ofs_naming_agent_of(path, &rest);
 	size_t depth = 0;
+	bool named = false;
 
 	if (target[0] == '/')
 		return false;
-	for (const char *p = path; (p = strchr(p, '/')); p++)
+	for (const char *p = rest; (p = strchr(p, '/')); p++)
 		depth++;
 	for (const char *p = target; *p; p += *p == '/') {
 		size_t len = strcspn(p, "/");
 
 		if (len == 2 && p[0] == '.' && p[1] == '.') {
-			if (!depth--)
+			if (named || !depth--)
 				return false;
 		} else if (len && !(len == 1 && p[0] == '.')) {
-			depth++;
+			named = true;
 		}
 		p += len;
 	}
@@ -228,7 +235,7 @@ static int has_content(struct ofs_importing *m, const char *path, const char *sh
 }
 
 /* Returns 1 if the same is at the planned path, 0 if something else is, or -errno. */
-static int is_there(struct ofs_importing *m, const struct ofs_planned *p, const char *target)
+static int is_there(struct ofs_importing *m, const struct ofs_planned *p)
 {
 	char found[PATH_MAX];
 	struct stat st;
@@ -243,7 +250,7 @@ static int is_there(struct ofs_importing *m, const struct ofs_planned *p, const 
 	case OFS_MEMBER_SYMLINK:
 		n = S_ISLNK(st.st_mode) ? m->b->ops->readlink(m->b, p->path, found, sizeof(found))
 					: -EINVAL;
-		return n == (ssize_t)strlen(target) && memcmp(found, target, (size_t)n) == 0;
+		return n == (ssize_t)strlen(p->target) && memcmp(found, p->target, (size_t)n) == 0;
 	default:
 		return S_ISREG(st.st_mode) && p->sha ? has_content(m, p->path, p->sha) : 0;
 	}
@@ -342,7 +349,7 @@ static int plan_taken(struct ofs_importing *m, struct ofs_planned *p)
 	}
 }
 
-static int plan_place(struct ofs_importing *m, struct ofs_planned *p, const char *target)
+static int plan_place(struct ofs_importing *m, struct ofs_planned *p)
 {
 	int r = p->ref ? plan_ref(m, p) : 0;
 
@@ -351,7 +358,7 @@ static int plan_place(struct ofs_importing *m, struct ofs_planned *p, const char
 		return 0;
 	}
 	if (r == 0)
-		r = is_there(m, p, target);
+		r = is_there(m, p);
 	if (r > 0)
 		p->what = OFS_PLAN_THERE;
 	else if (r == 0)
@@ -397,14 +404,22 @@ static int plan_content(struct ofs_importing *m, const struct ofs_member *member
 static int plan_link(struct ofs_importing *m, const struct ofs_member *member,
 		     struct ofs_planned *p)
 {
-	OFS_FREE char *of = ofs_import_path(member->target);
-	const struct ofs_planned *first = of ? ofs_planned_at(m, of) : NULL;
+	const struct ofs_planned *first;
 
+	p->target = ofs_import_path(member->target);
+	first = p->target ? ofs_planned_at(m, p->target) : NULL;
 	if (!first || first->kind != OFS_MEMBER_FILE)
 		return ofs_import_refused(m, member->path,
 					  "is another name of a file that is not in the archive");
 	p->sha = ofs_strdup(first->sha);
 	return 0;
+}
+
+static void plan_symlink(const struct ofs_member *member, struct ofs_planned *p)
+{
+	p->target = ofs_strdup(member->target);
+	if (!stays_inside(p->path, p->target))
+		p->what = OFS_PLAN_LEAVE;
 }
 
 static int plan_member(struct ofs_importing *m, const struct ofs_member *member)
@@ -436,10 +451,10 @@ static int plan_member(struct ofs_importing *m, const struct ofs_member *member)
 		r = plan_content(m, member, p);
 	else if (member->kind == OFS_MEMBER_LINK)
 		r = plan_link(m, member, p);
-	else if (member->kind == OFS_MEMBER_SYMLINK && !stays_inside(p->path, member->target))
-		p->what = OFS_PLAN_LEAVE;
+	else if (member->kind == OFS_MEMBER_SYMLINK)
+		plan_symlink(member, p);
 	if (r == 0 && p->what != OFS_PLAN_LEAVE)
-		r = plan_place(m, p, member->target);
+		r = plan_place(m, p);
 	return r;
 }
 

@@ -3,8 +3,8 @@
  * An import in progress. A first pass over the archive checks all of it and plans what to do with
  * each member (bundle_plan.c). A second one writes the files under temporary names in the working
  * tier, where the leftovers of an import that died expire. Then each file is moved to its place,
- * and a third pass makes the hard links, if any (bundle_import.c). A promoted file is moved from
- * the directory of its task or category, as in its promotion, so that the tree records its origin.
+ * and the hard links are made (bundle_import.c). A promoted file is moved from the directory of its
+ * task or category, as in its promotion, so that the tree records its origin.
  */
 #pragma once
 
@@ -27,6 +27,7 @@ struct ofs_planned {
 	char *path; /* destination */
 	char *stage; /* temporary path; NULL: not written yet */
 	char *sha; /* of files, in hex */
+	char *target; /* of symbolic links; of hard links, a path in the archive */
 	char *ref; /* ref in the exported tree; NULL: none */
 	char *left; /* a file with that ref, left by an import that died; NULL: none */
 	bool ref_free; /* the file may get that ref here */

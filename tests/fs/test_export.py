@@ -392,12 +392,16 @@ def nothing_of_a_hostile_archive_comes_in(case):
             out.addfile(member("cache/web/x", b"x")[0], io.BytesIO(b"x"))
         t.refuses("import", archive, saying="it is not an export")
         # Links that lead out are skipped. Set-id bits and owners are not restored.
-        forge(archive, [], [member("cache/out", linkname="../../etc/passwd", **link), member("cache/abs", linkname="/etc/passwd", **link), member("cache/in", linkname="../tasks", **link), member("cache/" + ODD, b"x", mode=0o6755, uid=12)])
-        assert t.json("import", archive)["left_out"] == 2
+        forge(archive, [], [member("cache/out", linkname="../../etc/passwd", **link), member("cache/abs", linkname="/etc/passwd", **link), member("cache/in", linkname="../tasks", **link), member("cache/by", linkname="in/../../etc/passwd", **link), member("cache/" + ODD, b"x", mode=0o6755, uid=12)])
+        assert t.json("import", archive)["left_out"] == 3
         assert sorted(os.listdir(m("cache"))) == sorted(["in", ODD])
         assert os.readlink(m("cache/in")) == "../tasks"
         st = os.stat(m("cache", ODD))
         assert st.st_mode & 0o7777 == 0o755 and st.st_uid == os.getuid()
+        os.makedirs(m("agents/a"))
+        forge(archive, [], [member("cache/up", linkname="../../../persistent", **link), member("cache/in", linkname="../tasks", **link)])
+        assert t.json("import", archive, "agents/a")["left_out"] == 1
+        assert os.listdir(m("agents/a/cache")) == ["in"]
         # Nothing is written through an existing link.
         os.makedirs(m("cache/web"))
         outside = case.path("outside")
