@@ -107,7 +107,10 @@ uint64_t ofs_job_number(const struct ofs_job *job, const char *key)
 
 uint64_t ofs_job_untold(const struct ofs_job *job)
 {
-	return ofs_job_number(job, job->kind->count) - job->told;
+	uint64_t count = ofs_job_number(job, job->kind->count);
+
+	/* The number is smaller if the daemon has begun another job. */
+	return count > job->told ? count - job->told : 0;
 }
 
 void ofs_job_print_untold(const struct ofs_job *job, const char *noun, FILE *out)
