@@ -11,6 +11,7 @@
 #include "client/target.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "service/http/bearer.h"
 #include "store/owner.h"
 
 /* Exit codes of `run`, as of env(1) and other programs that run a command. */
@@ -95,7 +96,7 @@ static int refuse(const struct ofs_error *err)
 static int agent_run(const char *const argv[])
 {
 	OFS_CLEANUP(ofs_target_finish) struct ofs_target t = { 0 };
-	OFS_FREE char *dir = ofs_path_cwd();
+	OFS_FREE char *dir = ofs_path_cwd(), *servers = ofs_bearer_folder();
 	struct ofs_sandbox sandbox = { .dir = dir, .argv = argv };
 	struct ofs_sandbox_end end;
 	struct ofs_error err;
@@ -104,6 +105,10 @@ static int agent_run(const char *const argv[])
 		ofs_error_set(&err, ENOENT, "the current directory no longer exists");
 	if (!dir || prepare(&t, &err, &sandbox.cover) < 0)
 		return refuse(&err);
+	/* Made now, so that a server which starts later is hidden as well. */
+	if (servers)
+		ofs_path_make(servers, S_IRWXU);
+	sandbox.cover.servers = servers;
 	set_environment(&t);
 	if (ofs_sandbox_run(&sandbox, &err, &end) < 0)
 		return refuse(&err);

@@ -43,6 +43,11 @@ static struct place_name place_name(int fd)
 	return name;
 }
 
+/* A directory to hide: what a mount of it has as its device and root. */
+struct hidden {
+	char *device, *root;
+};
+
 /* What is known about the mounts, and the places to cover. */
 struct look {
 	const struct ofs_cover *c;
@@ -51,7 +56,8 @@ struct look {
 	int tree_fd, agent_fd; /* roots of the tree and of the agent's */
 	int tree_id; /* the mount that the agent's tree replaces */
 	char *tree_device, *agent_root; /* of a mount of the agent's directory */
-	char *store_device, *store_root; /* the same for the store; NULL: it is not here */
+	struct hidden hidden[2]; /* the store and the folder of servers, as far as they are here */
+	size_t n_hidden;
 	int *places; /* descriptors of what to cover */
 	size_t count;
 	size_t cap;
@@ -65,8 +71,10 @@ static void look_finish(struct look *l)
 	free(l->places);
 	free(l->tree_device);
 	free(l->agent_root);
-	free(l->store_device);
-	free(l->store_root);
+	for (size_t i = 0; i < l->n_hidden; i++) {
+		free(l->hidden[i].device);
+		free(l->hidden[i].root);
+	}
 	ofs_io_close(&l->tree_fd);
 	ofs_io_close(&l->agent_fd);
 }
@@ -125,40 +133,56 @@ static int open_place(const struct ofs_mount *m, const char *path)
 	return id == m->id ? ofs_steal_fd(&fd) : -ENOENT;
 }
 
-/* Returns the allocated path at which a mount shows something to hide, or NULL. */
-static char *hidden_place(const struct look *l, const struct ofs_mount *m)
+/* True if all that a mount shows is to be hidden, whatever directory it is of. */
+static bool hides_whole(const struct look *l, const struct ofs_mount *m)
 {
 	bool is_agent = strcmp(m->point, l->c->mountpoint) == 0 &&
 			strcmp(m->root, l->agent_root) == 0;
-	bool is_proc = strcmp(m->type, "proc") == 0 && strcmp(m->point, PROC) != 0;
-	const char *rest;
 
 	if (strcmp(m->device, l->tree_device) == 0)
-		return is_agent || m->id == l->tree_id ? NULL : ofs_strdup(m->point);
-	if (is_proc || strcmp(m->type, "fusectl") == 0)
-		return ofs_strdup(m->point);
-	if (!l->store_device || strcmp(m->device, l->store_device) != 0)
+		return !is_agent && m->id != l->tree_id;
+	return (strcmp(m->type, "proc") == 0 && strcmp(m->point, PROC) != 0) ||
+	       strcmp(m->type, "fusectl") == 0;
+}
+
+/* Returns the allocated path at which a mount shows the directory or a part of it, or NULL. */
+static char *place_of(const struct hidden *h, const struct ofs_mount *m)
+{
+	const char *rest = ofs_path_below(m->root, h->root);
+
+	if (strcmp(m->device, h->device) != 0)
 		return NULL;
-	rest = ofs_path_below(m->root, l->store_root);
 	if (rest)
 		return ofs_path_join(m->point, rest);
-	return ofs_path_below(l->store_root, m->root) ? ofs_strdup(m->point) : NULL;
+	return ofs_path_below(h->root, m->root) ? ofs_strdup(m->point) : NULL;
+}
+
+static int add_place(struct look *l, const struct ofs_mount *m, const char *path)
+{
+	int fd = open_place(m, path);
+
+	if (fd >= 0)
+		*ofs_append(l->places, l->count, l->cap) = fd;
+	return fd >= 0 || fd == -ENOENT ? 0 : failed(l, fd, "look at", path);
 }
 
 /* Opens all places before any is covered, because a cover may lie on the way to another place. */
 static int find_places(struct look *l)
 {
-	for (size_t i = 0; i < l->mounts.count; i++) {
-		const struct ofs_mount *m = &l->mounts.list[i];
-		OFS_FREE char *path = hidden_place(l, m);
-		int fd = path ? open_place(m, path) : -ENOENT;
+	int r = 0;
 
-		if (fd >= 0)
-			*ofs_append(l->places, l->count, l->cap) = fd;
-		else if (fd != -ENOENT)
-			return failed(l, fd, "look at", path);
+	for (size_t i = 0; i < l->mounts.count && r == 0; i++) {
+		const struct ofs_mount *m = &l->mounts.list[i];
+
+		if (hides_whole(l, m))
+			r = add_place(l, m, m->point);
+		for (size_t j = 0; j < l->n_hidden && r == 0; j++) {
+			OFS_FREE char *path = place_of(&l->hidden[j], m);
+
+			r = path ? add_place(l, m, path) : 0;
+		}
 	}
-	return 0;
+	return r;
 }
 
 /* Returns the allocated path by which the kernel knows an open directory, or NULL. */
@@ -170,28 +194,26 @@ static char *path_of(int fd)
 	return n < 0 || n == sizeof(path) ? NULL : ofs_strndup(path, (size_t)n);
 }
 
-/* Finds the store, which must still be the directory that was checked. */
-static int find_store(struct look *l)
+/* Adds a directory to hide, which must still be the one that was checked (NULL: any). */
+static int hide(struct look *l, const char *dir, const struct stat *known)
 {
-	const struct stat *known = &l->c->store_attr;
+	struct hidden *h = &l->hidden[l->n_hidden];
 	const struct ofs_mount *m;
 	OFS_FREE char *path = NULL;
 	OFS_CLOSE int fd = -1;
 	const char *rest;
 	struct stat st;
-	int r;
+	int r = open_known(l, dir, &fd, &m);
 
-	if (!known->st_ino)
-		return 0;
-	r = open_known(l, l->c->store, &fd, &m);
 	if (r < 0)
 		return r;
 	path = path_of(fd);
 	rest = path ? ofs_path_below(m->point, path) : NULL;
-	if (!rest || fstat(fd, &st) < 0 || st.st_dev != known->st_dev || st.st_ino != known->st_ino)
-		return failed(l, -ESTALE, "hide the store", l->c->store);
-	l->store_device = ofs_strdup(m->device);
-	l->store_root = ofs_path_join(m->root, rest);
+	if (!rest || fstat(fd, &st) < 0 ||
+	    (known && (st.st_dev != known->st_dev || st.st_ino != known->st_ino)))
+		return failed(l, -ESTALE, "hide", dir);
+	*h = (struct hidden){ ofs_strdup(m->device), ofs_path_join(m->root, rest) };
+	l->n_hidden++;
 	return 0;
 }
 
@@ -211,7 +233,10 @@ static int look(struct look *l)
 	l->agent_fd = ofs_io_open_beneath(l->tree_fd, l->c->tree, O_PATH | O_DIRECTORY, 0);
 	if (l->agent_fd < 0)
 		return failed(l, l->agent_fd, "open the agent's directory", l->c->tree);
-	r = find_store(l);
+	if (l->c->store_attr.st_ino)
+		r = hide(l, l->c->store, &l->c->store_attr);
+	if (r == 0 && l->c->servers && access(l->c->servers, F_OK) == 0)
+		r = hide(l, l->c->servers, NULL);
 	return r < 0 ? r : find_places(l);
 }
 
@@ -306,8 +331,8 @@ static int cover(struct look *l, int fd)
 		return failed(l, -errno, "look at", shown);
 	if (!S_ISDIR(st.stx_mode))
 		return ofs_error_set(l->err, ENOTDIR,
-				     "a file of the store is mounted at '%s', where it cannot be "
-				     "hidden: unmount it",
+				     "a file is mounted at '%s' that cannot be hidden there: "
+				     "unmount it",
 				     shown);
 	if (mount("offload", place_name(fd).text, "tmpfs",
 		  MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,

@@ -16,13 +16,14 @@ struct ofs_cover {
 	const char *tree; /* the agent's directory in that tree: "agents/a" */
 	const char *store; /* without symbolic links */
 	struct stat store_attr; /* of the store; st_ino 0: it cannot be seen here anyway */
+	const char *servers; /* has sockets and tokens of servers of the store; may be missing */
 	bool root; /* the sandbox is for root */
 };
 
 /*
  * Puts the agent's tree onto the mount point, and a new /proc onto the old one. Covers every other
- * mount of the tree, the store wherever a mount shows it, other mounts of proc, and fusectl, which
- * can end the daemon's connection. Filesystems that let their users control the kernel become
+ * mount of the tree, the store and `servers` wherever a mount shows them, other mounts of proc, and
+ * fusectl, which can end the daemon's connection. Filesystems that let their users control the kernel become
  * read-only. Before it reports success, it checks that nothing is still visible. Returns 0, or
  * -errno with the reason in `err`.
  *

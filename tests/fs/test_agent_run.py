@@ -73,6 +73,7 @@ class Agents:
         os.makedirs(self.mnt)
         os.mkdir(self("bin"))
         os.mkdir(self("data"))
+        os.mkdir(self("run"), 0o700)
         for program in (OFFLOAD, OFFLOADFS):
             shutil.copy(program, self("bin"))
         self.program = self("bin", "offload")
@@ -82,6 +83,7 @@ class Agents:
             **os.environ,
             "HOME": self.home,
             "XDG_CONFIG_HOME": self("config"),
+            "XDG_RUNTIME_DIR": self("run"),
             "PATH": self("bin") + os.pathsep + os.environ["PATH"],
             "OFFLOADFS_COREDUMP": "1",  # allows inspection as far as the kernel does
         }
@@ -99,7 +101,7 @@ class Agents:
             libc.unshare(0x20000)
             run("mount", "--make-rprivate", "/")
             run("mount", "--bind", self("fuse"), DEVICE)
-        for folder in (self.home, self.work, self.mnt, self("data")):
+        for folder in (self.home, self.work, self.mnt, self("data"), self("run")):
             os.chown(folder, uid, uid)
         self.identity = {"user": uid, "group": uid, "extra_groups": []}
 
@@ -143,6 +145,15 @@ def running(a, name, script):
             yield p
         finally:
             p.kill()
+
+
+@contextlib.contextmanager
+def serving(a, *options):
+    with a.start(a.program, "serve", "--json", *options, stdout=subprocess.PIPE) as p:
+        try:
+            yield json.loads(p.stdout.readline())
+        finally:
+            p.terminate()
 
 
 @contextlib.contextmanager
@@ -571,12 +582,18 @@ def nothing_else_can_be_reached(case, uid):
         other = held.enter_context(running(a, "b", "echo x; exec sleep 1000"))
         (init,) = children_of(other.pid)
         (command,) = children_of(init)
+        held.enter_context(serving(a))
+        held.enter_context(
+            serving(a, "--socket", a("serve.sock"), "--listen", "127.0.0.1:0")
+        )
         python = python_of(a)
         context = {
             "mnt": a.mnt,
             "store": a.store,
             "store_link": a("store-link"),
             "empty": a("empty"),
+            "servers": a("run", "offloadfs"),
+            "server": a("serve.sock"),
             "offload": a.program,
             "ref": a.run("getfattr", "--only-values", "-n", "user.offload.ref",
                          ".offload/cache/top").stdout.decode(),

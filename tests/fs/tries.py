@@ -9,9 +9,11 @@ of its own, whose state it may spoil.
 """
 import contextlib
 import ctypes
+import glob
 import json
 import os
 import signal
+import socket
 import struct
 import sys
 import traceback
@@ -214,6 +216,38 @@ def a_part_of_the_store_by_a_mount_of_it(c):
 def the_store_with_the_tool(c):
     with os.popen(f"{c['offload']} show --store {c['store']} {c['ref']} 2>&1") as out:
         return "cache/top" in out.read()
+
+
+# --- Servers --------------------------------------------------------------------------------------
+
+
+def served(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        s.sendall(b"GET /v1/memories/cache%2Ftop/content HTTP/1.0\r\nHost: x\r\n\r\n")
+        with s.makefile("rb") as f:
+            return b"above zebra" in f.read()
+
+
+@attempt
+def a_server_of_the_tree_above(c):
+    return any(served(p) for p in glob.glob(os.path.join(c["servers"], "serve-*.sock")))
+
+
+@attempt
+def a_server_of_the_tree_above_at_another_place(c):
+    return served(c["server"])
+
+
+@attempt
+def the_token_of_a_server(c):
+    return bool(glob.glob(os.path.join(c["servers"], "serve-*.token")))
+
+
+@attempt(root=True)
+def the_token_of_a_server_by_a_mount_of_what_holds_it(c):
+    folder = os.path.join(c["home_mount"], "run", os.path.basename(c["servers"]))
+    return bool(glob.glob(os.path.join(folder, "serve-*.token")))
 
 
 # --- Descriptors ----------------------------------------------------------------------------------

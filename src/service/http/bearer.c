@@ -29,13 +29,18 @@ static char *below(const char *variable, const char *home)
 	return ofs_path_join(base, OURS);
 }
 
+char *ofs_bearer_folder(void)
+{
+	char *folder = below("XDG_RUNTIME_DIR", NULL);
+
+	return folder ? folder : below("XDG_STATE_HOME", ".local/state");
+}
+
 char *ofs_bearer_file(const struct ofs_target *t, const char *kind)
 {
 	OFS_FREE char *tree = ofs_format("%s\n%s", t->store, t->agent ? t->agent : "");
-	OFS_FREE char *folder = below("XDG_RUNTIME_DIR", NULL), *name = NULL;
+	OFS_FREE char *folder = ofs_bearer_folder(), *name = NULL;
 
-	if (!folder)
-		folder = below("XDG_STATE_HOME", ".local/state");
 	name = ofs_format("serve-%016" PRIx64 ".%s", ofs_checksum(tree, strlen(tree), 0), kind);
 	return folder ? ofs_path_join(folder, name) : NULL;
 }

@@ -13,6 +13,9 @@
  */
 int ofs_bearer_load(const char *path, bool make, struct ofs_error *err, bool *ret_made, char **ret);
 
+/* Returns the user's folder for sockets and tokens, allocated. NULL: there is none. */
+char *ofs_bearer_folder(void);
+
 /*
  * Returns the path of the socket ("sock") or token ("token") of a tree in the user's folder for
  * them, allocated. It is the same at each start of a server. NULL: there is no such folder.

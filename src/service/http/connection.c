@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/http/connection.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "io/file.h"
 
 #define STEP (500 * OFS_NS_PER_MS)
+#define MAP_MAX 65536
 
 static bool is_gone(int fd)
 {
@@ -76,13 +80,28 @@ void ofs_connections_stop(struct ofs_connections *all)
 	pthread_mutex_destroy(&all->lock);
 }
 
+/*
+ * True if a process is in our user namespace, as far as its map of user IDs tells. A sandbox of
+ * `offload agent run` is in another one, whose map has a single user and cannot be changed.
+ */
+static bool is_beside_us(pid_t pid)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf ours = OFS_BUF_INIT, theirs = OFS_BUF_INIT;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	return ofs_io_read_file(AT_FDCWD, "/proc/self/uid_map", MAP_MAX, &ours) == 0 &&
+	       ofs_io_read_file(AT_FDCWD, path, MAP_MAX, &theirs) == 0 && ours.len == theirs.len &&
+	       memcmp(ours.data, theirs.data, ours.len) == 0;
+}
+
 static bool is_known(const struct ofs_listener *listener, int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	return listener->path && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       (peer.uid == geteuid() || peer.uid == 0);
+	       (peer.uid == geteuid() || peer.uid == 0) && is_beside_us(peer.pid);
 }
 
 struct ofs_connection *ofs_connections_add(struct ofs_connections *all,

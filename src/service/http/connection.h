@@ -14,7 +14,7 @@ struct ofs_connection {
 	LIST_ENTRY(ofs_connection) entry;
 	const struct ofs_listener *listener;
 	int fd; /* borrowed; open while the connection is in the list */
-	bool known; /* the credentials of the peer are those of the user or root */
+	bool known; /* the peer is the user or root, and in no sandbox */
 	void *transaction; /* the current one; only for the server's thread */
 
 	/* What follows is guarded by the lock of the list. */

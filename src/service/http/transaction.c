@@ -469,7 +469,7 @@ static enum MHD_Result begin(struct ofs_transaction *t, struct MHD_Connection *c
 	if (wrong)
 		return cut(t, 400, wrong);
 	if (t->peer->listener->path && !t->peer->known)
-		return cut(t, 403, "this socket is for its owner alone");
+		return cut(t, 403, "this socket is for its owner alone, and not in a sandbox");
 	if (!ofs_http_admit(t->all->site, admission, &t->all->limits, &t->request, &t->exchange,
 			    &t->body_max, &t->reply))
 		return refuse(t);
