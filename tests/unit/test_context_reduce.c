@@ -279,6 +279,7 @@ Test(context_reduce, list_dir)
 	       "lrwxrwxrwx 1 r r 4 Jan 1 10:00 l -> a\n",
 	       "Listed src/: 3 items (2 files, 1 dir)");
 	expect("ls", "{}", "a.c  b.c\td/\r\nREADME\n", "Listed .: 4 items (3 files, 1 dir)");
+	expect("ls", "{}", "drwxr-xr-x.\n----------+------", "Listed .: 2 items");
 	expect("list_dir", "{\"path\": \".\"}", "a\nb\nc\n", "Listed .: 3 items");
 	expect("list_dir", "{\"path\": \".\"}", "[DIR] a\n[FILE] b\n[FILE] c",
 	       "Listed .: 3 items (2 files, 1 dir)");

@@ -192,10 +192,9 @@ static void count_names(const char *p, size_t len, struct tally *t)
 	sscanf(start, "%zu director%*[a-z]%n, %zu file", &dirs, &total, &files);
 	if (total) {
 		*t = (struct tally){ .items = files + dirs, .dirs = dirs, .said = true };
-	} else if (is_long(p, len)) {
-		at = (const char *)memrchr(p, ' ', len) + 1;
+	} else if (is_long(p, len) && (at = memrchr(p, ' ', len))) {
 		before = t->items;
-		count_name(at, (size_t)(end - at), t);
+		count_name(at + 1, (size_t)(end - at - 1), t);
 		t->dirs += t->items > before && p[0] == 'd' && end[-1] != '/';
 	} else if (t->branch) {
 		/* Other lines of a tree are its root and remarks. */
