@@ -337,6 +337,13 @@ Test(context_reduce, grep)
 	       "Found 1 match for 'x' in 1 file: src/a.c:12: x = 1;");
 }
 
+Test(context_reduce, grep_finds_a_long_line_of_digits)
+{
+	OFS_FREE char *digits = times("7", 4 << 20);
+
+	expect("grep", "{\"pattern\": \"7\"}", digits, "Found 1 match for '7'");
+}
+
 /* Lines of context are not matches. */
 Test(context_reduce, grep_with_context)
 {

@@ -263,18 +263,21 @@ static bool is_file(const char *p, size_t len)
 static size_t file_part(const char *p, const char *end)
 {
 	size_t first = 0;
+	bool has_dot = false; /* in the last component */
 
-	for (const char *q = p + 1; q < end; q++) {
-		const char *digits = q + 1, *after = digits;
-		size_t len = (size_t)(q - p);
+	for (const char *q = p; q < end; q++) {
+		const char *after = q + 1;
 
+		has_dot = *q == '.' || (has_dot && *q != '/');
+		if (q == p || (*q != ':' && *q != '-'))
+			continue;
 		while (after < end && isdigit((unsigned char)*after))
 			after++;
-		if ((*q != ':' && *q != '-') || after == digits || after == end || *after != *q)
+		if (after == q + 1 || after == end || *after != *q)
 			continue;
-		if (*q == ':' || is_file(p, len))
-			return len;
-		first = first ? first : len;
+		if (*q == ':' || has_dot)
+			return (size_t)(q - p);
+		first = first ? first : (size_t)(q - p);
 	}
 	return first;
 }
