@@ -98,7 +98,9 @@ void ofs_digest_refer(struct ofs_digest *d, uint64_t order, const char *path, si
 		ofs_buf_printf(&text, ": %.*s", (int)what_len, what);
 	item = add(d, OFS_TOPIC_REFERENCES, ofs_checksum(ref, ref_len, 0), OFS_WORTH_FIXED, order,
 		   text.data, text.len);
-	if (item->ref_end && !item->text[item->ref_end] && what_len) {
+	if (item->ref_end) { /* known already, maybe by another path */
+		if (item->text[item->ref_end] || !what_len)
+			return;
 		/* Until now only the ref was known. */
 		free(item->text);
 		item->text = ofs_strndup((const char *)text.data, text.len);
