@@ -257,6 +257,9 @@ Test(context_reduce, write_file)
 	expect_arg("path", "a.c");
 	expect("shell", "{\"command\": [\"apply_patch\", \"--- a/x.c\\n+++ b/x.c\\n-x\\n+y\\n\"]}",
 	       "ok", "Patched x.c (+1 -1 lines)");
+	expect("apply_patch",
+	       "{\"input\": \"--- a/x.c\\n+++ /dev/null\\n-x\\n--- /dev/null\\n+++ b/y.c\\n+y\\n\"}",
+	       "ok", "Patched x.c, y.c (+1 -1 lines)");
 	expect("str_replace_editor", "{\"command\": \"view\", \"path\": \"a.c\"}", "int x;",
 	       "Read a.c (6 bytes, C)");
 	expect("str_replace_editor",
@@ -425,6 +428,7 @@ Test(context_reduce, navigate)
 	       "Visited e.com (status=200, 24 bytes text)");
 	expect("fetch", "{\"url\": \"e.com\"}", "", "Visited e.com (0 bytes text)");
 	cr_expect_null(step.outcome_ref);
+	expect("open_page", "{\"startUrl\": \"e.com\"}", "hello", "Visited e.com (5 bytes text)");
 	expect("navigate", "{}", "={\"url\": \"https://e.com/x\", \"text\": \"hello\"}",
 	       "Visited e.com/x (5 bytes text)");
 }
