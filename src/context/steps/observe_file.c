@@ -148,7 +148,7 @@ static bool try_patch(struct ofs_observing *o)
 	if (!ofs_span_is_string(value))
 		return false;
 	ofs_span_decode(value, &text);
-	return observe_patch(o, (char *)text.data, text.len);
+	return observe_patch(o, ofs_buf_str(&text), text.len);
 }
 
 /* ---- writing */
@@ -160,7 +160,7 @@ static size_t measure(struct ofs_span value, size_t *ret_lines)
 
 	if (ofs_span_is_string(value))
 		ofs_span_decode(value, &text);
-	*ret_lines = ofs_scan_lines((char *)text.data, text.len);
+	*ret_lines = ofs_scan_lines(ofs_buf_str(&text), text.len);
 	return text.len;
 }
 
