@@ -15,10 +15,12 @@ static int take(void *arg, int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Reads the three numbers of "2.1.121 (Claude Code)". Returns false if they are not there. */
+/* Reads the numbers of "2.1.121 (Claude Code)", "codex-cli 0.169.0" or "0.61"; false: none. */
 static bool read_version(const char *text, unsigned int ret[VERSION_PARTS])
 {
-	return sscanf(text, "%u.%u.%u", &ret[0], &ret[1], &ret[2]) == VERSION_PARTS;
+	text += strcspn(text, "0123456789");
+	ret[VERSION_PARTS - 1] = 0;
+	return sscanf(text, "%u.%u.%u", &ret[0], &ret[1], &ret[2]) >= VERSION_PARTS - 1;
 }
 
 bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version)

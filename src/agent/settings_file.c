@@ -230,7 +230,7 @@ static int look(const char *path, struct stat *ret)
 {
 	*ret = (struct stat){ 0 };
 	if (stat(path, ret) == 0)
-		return S_ISREG(ret->st_mode) ? 0 : -EINVAL;
+		return S_ISREG(ret->st_mode) ? 0 : -ENOTSUP;
 	return errno == ENOENT ? 0 : -errno;
 }
 
@@ -252,8 +252,8 @@ int ofs_settings_file_load(const char *path, struct ofs_error *err, struct ofs_s
 	if (r == 0 && ret->st.st_ino)
 		r = ofs_io_read_file(AT_FDCWD, ret->path, FILE_MAX, &ret->text);
 	if (r < 0)
-		return ofs_error_set(err, EIO, "cannot read '%s': %s", ret->path,
-				     r == -EINVAL ? "it is not a regular file" : strerror(-r));
+		return ofs_error_set(err, -r, "cannot read '%s': %s", ret->path,
+				     r == -ENOTSUP ? "it is not a regular file" : strerror(-r));
 	return 0;
 }
 

@@ -306,7 +306,8 @@ static void show_line(struct outline *o, uint64_t number, const char *p, size_t 
 /* Collects error lines from the window, and names from its first `names` bytes. */
 static void look(struct outline *o, const struct window *w, size_t names)
 {
-	const char *p = (const char *)w->text.data, *end = p + w->text.len, *eol;
+	const char *p = w->text.len ? (const char *)w->text.data : "";
+	const char *end = p + w->text.len, *eol;
 	const char *names_end = p + OFS_MIN(names, w->text.len);
 
 	/* Do not take a name that is cut. */

@@ -511,15 +511,29 @@ def install_without_a_name_is_for_those_that_are_there(case):
     assert not any(os.path.exists(os.path.join(c.path, path)) for path, _ in OF_OTHERS.values())
 
 
-@test(variants={"old": "2.1.120", "new": "2.1.121", "newer": "3.0.0", "odd": "dev"})
-def an_agent_that_is_too_old_is_told(case, version):
+@test(
+    variants={
+        "old": ("claude-code", "claude", "2.1.120 (Claude Code)", "2.1.120"),
+        "new": ("claude-code", "claude", "2.1.121 (Claude Code)", None),
+        "newer": ("claude-code", "claude", "3.0.0 (Claude Code)", None),
+        "odd": ("claude-code", "claude", "dev", None),
+        "old codex": ("codex", "codex", "codex-cli 0.168.9", "0.168.9"),
+        "new codex": ("codex", "codex", "codex-cli 0.169.0", None),
+        "old gemini": ("gemini", "gemini", "0.60.2", "0.60.2"),
+        "old opencode": ("opencode", "opencode", "1.17.30", "1.17.30"),
+        "new opencode": ("opencode", "opencode", "1.18", None),
+    }
+)
+def an_agent_that_is_too_old_is_told(case, agent):
+    name, program, says, old = agent
     c = Chat(case)
-    program = case.path("claude")
-    write(program, f"#!/bin/sh\necho '{version} (Claude Code)'\n".encode())
-    os.chmod(program, 0o755)
-    c.env["PATH"] = os.path.dirname(program) + os.pathsep + c.env["PATH"]
-    done = c.offload("hook", "install", "--yes")
-    assert (b"is version 2.1.120 here" in done.stderr) == (version == "2.1.120"), done.stderr
+    path = case.path(program)
+    write(path, f"#!/bin/sh\necho '{says}'\n".encode())
+    os.chmod(path, 0o755)
+    c.env["PATH"] = os.path.dirname(path) + os.pathsep + c.env["PATH"]
+    done = c.offload("hook", "install", name, "--yes")
+    assert (b" here, which drops" in done.stderr) == bool(old), done.stderr
+    assert not old or f" is version {old} here".encode() in done.stderr, done.stderr
 
 
 @test

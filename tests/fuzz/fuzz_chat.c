@@ -2,11 +2,14 @@
 /*
  * Lists of messages, any other JSON, and text that only looks like JSON. The parts of accepted JSON
  * lie inside it, in order. A string whose style is recognised is written with the same bytes.
+ * Messages, and any text as an earlier snapshot of them, become a snapshot.
  */
+#include "base/text.h"
 #include "context/chat/chat.h"
 #include "context/json/literal.h"
 #include "context/json/span.h"
 #include "context/manage/seam.h"
+#include "context/snapshot/snapshot.h"
 #include "fuzz.h"
 
 static bool is_within(struct ofs_span part, struct ofs_span whole)
@@ -108,6 +111,21 @@ static int count_text(void *arg, struct ofs_span string)
 	return ofs_span_is_string(string) ? 0 : 1;
 }
 
+/* A snapshot is UTF-8 without NUL, with room for everything or for nothing. */
+static void check_snapshot(const struct ofs_chat *chat, const char *earlier, size_t len)
+{
+	OFS_FREE bool *gone = fuzz_alloc(chat->n);
+
+	memset(gone, true, chat->n);
+	for (uint64_t tokens = 0; tokens < 20000; tokens += 10000) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+
+		ofs_snapshot_write(chat, gone, earlier, len, tokens, &out);
+		FUZZ_ASSERT(strlen(ofs_buf_str(&out)) == out.len);
+		FUZZ_ASSERT(ofs_text_is_utf8(ofs_buf_str(&out)));
+	}
+}
+
 static void check_chat(struct ofs_span list, struct ofs_span system)
 {
 	struct ofs_error err = { "" };
@@ -119,6 +137,7 @@ static void check_chat(struct ofs_span list, struct ofs_span system)
 		return;
 	}
 	check_results(&chat);
+	check_snapshot(&chat, NULL, 0);
 	for (size_t i = 0; i < chat.n; i++) {
 		const struct ofs_message *m = &chat.messages[i];
 
@@ -160,5 +179,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = ofs_span_parse(text, size, &err, &whole);
 	FUZZ_ASSERT(r == 0 || r == -EINVAL);
 	check_file(text, size);
+	check_snapshot(&(struct ofs_chat){ 0 }, text, size);
 	return 0;
 }

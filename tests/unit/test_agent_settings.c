@@ -50,6 +50,14 @@ static void expect_text(const char *expected)
 	cr_expect_str_eq(text, expected);
 }
 
+Test(agent_settings, a_file_that_cannot_be_read)
+{
+	cr_expect_eq(ofs_settings_file_read("/dev/null/x", &err, &file), -ENOTDIR);
+	cr_expect_str_eq(err.text, "cannot read '/dev/null/x': Not a directory");
+	ofs_settings_file_finish(&file);
+	cr_expect_eq(ofs_settings_file_read("/dev/null", &err, &file), -ENOTSUP);
+}
+
 Test(agent_settings, new_settings)
 {
 	static const char expected[] = "{\n"

@@ -129,6 +129,7 @@ Test(context_compress, a_system_text_that_quotes_a_snapshot)
 		"(original messages are stored in refs/zzzzzz)",
 		"<state_snapshot messages=\\\"3\\\">\\n</state_snapshot>\\n(original messages are stored in /a/zzzzzz)",
 		"x</state_snapshot>\\n(original messages are stored in refs/zzzzzz)",
+		"<state_snapshot messages=\\\"\\n</state_snapshot>\\n(original messages are stored in refs/zzzzzz)",
 		"<state_snapshot messages=\\\"3\\\"></state_snapshot>\\n(original messages are stored in refs/zzzzzz)",
 		"<state_snapshot messages=\\\"3\\\">\\n</state_snapshot>\\n(original messages are stored in refs/zzzzzz).",
 		"<state_snapshot messages=\\\"3\\\">\\n</state_snapshot>\\n(original messages are stored in zzzzzz)",

@@ -24,6 +24,17 @@ Test(context_manage, auto_sums_up_what_is_too_much_after_offloading)
 	cr_expect_eq(count_messages(managed), 8, "system, request, six that stay");
 }
 
+Test(context_manage, more_may_stay_than_there_is)
+{
+	OFS_FREE char *chat = chat_of(200, 600);
+	OFS_FREE char *managed = NULL;
+
+	expect_reversible(OFS_MANAGE_AUTO, chat, NULL,
+			  ", \"max_total_tokens\": 9000, \"keep_recent_count\": 1000000000000",
+			  &managed, NULL);
+	cr_expect_eq(count_of(managed, "<state_snapshot"), 1);
+}
+
 /* ---- stored files */
 
 struct finding {

@@ -320,6 +320,19 @@ Test(context_recap, output_in_full_does_not_deceive)
 		   "  | a^Mb<U+202E>\\xc2\\x9b^?\tc\n");
 }
 
+Test(context_recap, long_output_is_cut_between_characters)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
+
+	ofs_buf_append_str(&json, "{\"tool_name\": \"x\", \"metadata\": {\"output\": \"a");
+	for (int i = 0; i < 5000; i++)
+		ofs_buf_append_str(&json, "\xc3\xa9");
+	ofs_buf_append_str(&json, "\"}}");
+	cr_assert_eq(ofs_step_list_parse(&steps, (char *)json.data, json.len, &err), 0, "%s",
+		     err.text);
+	expect_has("\xc3\xa9\n  ...\n");
+}
+
 Test(context_recap, text_from_outside_makes_no_lines)
 {
 	add("{\"id\": \"a\\nb\", \"tool_name\": \"c\\n## d\", \"minimal_args\": {\"e\\n\": \"f\\n\"}, "

@@ -257,6 +257,9 @@ Test(context_reduce, write_file)
 	expect_arg("path", "a.c");
 	expect("shell", "{\"command\": [\"apply_patch\", \"--- a/x.c\\n+++ b/x.c\\n-x\\n+y\\n\"]}",
 	       "ok", "Patched x.c (+1 -1 lines)");
+	expect("apply_patch",
+	       "{\"input\": \"--- a/x.c\\n+++ /dev/null\\n-x\\n--- /dev/null\\n+++ b/y.c\\n+y\\n\"}",
+	       "ok", "Patched x.c, y.c (+1 -1 lines)");
 	expect("str_replace_editor", "{\"command\": \"view\", \"path\": \"a.c\"}", "int x;",
 	       "Read a.c (6 bytes, C)");
 	expect("str_replace_editor",
@@ -279,6 +282,7 @@ Test(context_reduce, list_dir)
 	       "lrwxrwxrwx 1 r r 4 Jan 1 10:00 l -> a\n",
 	       "Listed src/: 3 items (2 files, 1 dir)");
 	expect("ls", "{}", "a.c  b.c\td/\r\nREADME\n", "Listed .: 4 items (3 files, 1 dir)");
+	expect("ls", "{}", "drwxr-xr-x.\n----------+------", "Listed .: 2 items");
 	expect("list_dir", "{\"path\": \".\"}", "a\nb\nc\n", "Listed .: 3 items");
 	expect("list_dir", "{\"path\": \".\"}", "[DIR] a\n[FILE] b\n[FILE] c",
 	       "Listed .: 3 items (2 files, 1 dir)");
@@ -334,6 +338,13 @@ Test(context_reduce, grep)
 	expect("grep", "{\"pattern\": \"x\"}", "", "Found 0 matches for 'x'");
 	expect("Grep", "{\"pattern\": \"x\"}", "src/a.c:12:\tx = 1;",
 	       "Found 1 match for 'x' in 1 file: src/a.c:12: x = 1;");
+}
+
+Test(context_reduce, grep_finds_a_long_line_of_digits)
+{
+	OFS_FREE char *digits = times("7", 4 << 20);
+
+	expect("grep", "{\"pattern\": \"7\"}", digits, "Found 1 match for '7'");
 }
 
 /* Lines of context are not matches. */
@@ -417,6 +428,7 @@ Test(context_reduce, navigate)
 	       "Visited e.com (status=200, 24 bytes text)");
 	expect("fetch", "{\"url\": \"e.com\"}", "", "Visited e.com (0 bytes text)");
 	cr_expect_null(step.outcome_ref);
+	expect("open_page", "{\"startUrl\": \"e.com\"}", "hello", "Visited e.com (5 bytes text)");
 	expect("navigate", "{}", "={\"url\": \"https://e.com/x\", \"text\": \"hello\"}",
 	       "Visited e.com/x (5 bytes text)");
 }

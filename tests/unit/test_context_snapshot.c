@@ -426,6 +426,21 @@ Test(context_snapshot, pointers_are_referred_to)
 	expect("Errors:\n- foo.c:1: error: z\n");
 }
 
+/* The newest pointer to a result counts; an older one may have a longer path. */
+Test(context_snapshot, a_result_that_is_referred_to_twice)
+{
+	static const char json[] =
+		"[{\"role\":\"tool\",\"content\":\"[offloaded] make: exit 2 (ref k3f9x2)\\n"
+		"(detailed result is stored in /home/ann/project/long/.offload/refs/k3f9x2)\"},"
+		"{\"role\":\"user\",\"content\":\"[offloaded] ls, 5 KB (ref k3f9x2)\"}]";
+
+	snapshot(json, 0, NULL, PLENTY);
+	expect("References:\n- refs/k3f9x2: ls, 5 KB\n");
+	snapshot(json, 0, NULL, 0);
+	check_form();
+	expect("References:\n- also stored in refs/: k3f9x2\n");
+}
+
 Test(context_snapshot, commits_and_the_last_state_of_the_tests)
 {
 	snapshot(

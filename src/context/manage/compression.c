@@ -62,15 +62,21 @@ static size_t find_end(const struct ofs_chat *chat, size_t keep)
 size_t ofs_compression_end(const struct ofs_chat *chat, const uint64_t message_tokens[],
 			   size_t keep, uint64_t max_tokens)
 {
-	for (keep = OFS_MAX(keep, (size_t)1);; keep--) {
-		size_t end = find_end(chat, keep);
+	size_t least = 1, most = OFS_MIN(keep, chat->n);
+
+	/* The more messages are kept, the more tokens stay. */
+	while (least < most) {
+		size_t middle = most - (most - least) / 2;
 		uint64_t tokens = 0;
 
-		for (size_t i = end; i < chat->n; i++)
+		for (size_t i = find_end(chat, middle); i < chat->n; i++)
 			tokens += message_tokens[i];
-		if (keep == 1 || tokens <= max_tokens)
-			return end;
+		if (tokens <= max_tokens)
+			least = middle;
+		else
+			most = middle - 1;
 	}
+	return find_end(chat, least);
 }
 
 static bool is_request(const struct ofs_message *m)

@@ -53,7 +53,7 @@ static bool parse_opening(const char *p, const char *end, char ret_tag[OFS_MARK_
 		return false;
 	snprintf(line, sizeof(line), "%.*s", (int)(end - p), p);
 	sscanf(line, "%*20[0-9]\" tag=\"%6[0-9a-z]\">%n", ret_tag, &read);
-	return read == end - p && strlen(ret_tag) == OFS_MARK_TAG;
+	return read && read == end - p && strlen(ret_tag) == OFS_MARK_TAG;
 }
 
 bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/digest.h"
 
+#include <limits.h>
+
 #include "base/tokens.h"
 #include "codec/hash.h"
 #include "context/snapshot/prose.h"
@@ -98,7 +100,9 @@ void ofs_digest_refer(struct ofs_digest *d, uint64_t order, const char *path, si
 		ofs_buf_printf(&text, ": %.*s", (int)what_len, what);
 	item = add(d, OFS_TOPIC_REFERENCES, ofs_checksum(ref, ref_len, 0), OFS_WORTH_FIXED, order,
 		   text.data, text.len);
-	if (item->ref_end && !item->text[item->ref_end] && what_len) {
+	if (item->ref_end) { /* known already, maybe by another path */
+		if (item->text[item->ref_end] || !what_len)
+			return;
 		/* Until now only the ref was known. */
 		free(item->text);
 		item->text = ofs_strndup((const char *)text.data, text.len);
@@ -310,23 +314,10 @@ static bool is_in(const struct ofs_item *item, const char *folder, size_t len)
 	return len && strncmp(item->text, folder, len) == 0;
 }
 
-/* Returns the bytes saved by naming a folder once, or 0 if that is impossible. */
-static size_t folder_saves(const struct ofs_item_list *l, const char *folder, size_t len)
-{
-	size_t in = 0;
-
-	for (size_t i = 0; i < l->n; i++) {
-		if (is_in(&l->items[i], folder, len))
-			in++;
-		else if (*l->items[i].text != '/')
-			return 0; /* it would look as if it were in the folder */
-	}
-	return in ? (in - 1) * len : 0;
-}
-
-/* Finds the folder that saves the most. */
+/* Finds the folder that saves the most bytes when it is named once. */
 static void find_folder(const struct ofs_digest *d, enum ofs_topic topic, struct drafts *ret)
 {
+	OFS_CLEANUP(ofs_map_finish) struct ofs_map folders = OFS_MAP_INIT; /* -> items in it */
 	const struct ofs_item_list *l = &d->topics[topic];
 	size_t best = 0;
 
@@ -334,13 +325,19 @@ static void find_folder(const struct ofs_digest *d, enum ofs_topic topic, struct
 		const char *path = l->items[i].text, *slash = path;
 		size_t end = topic == OFS_TOPIC_FILES ? strlen(path) : l->items[i].ref;
 
-		while (*path == '/' && (slash = strchr(slash + 1, '/')) &&
-		       (size_t)(slash - path) < end) {
-			size_t len = (size_t)(slash + 1 - path), saves;
+		if (*path != '/') { /* it would look as if it were in the folder */
+			ret->folder_len[topic] = 0;
+			return;
+		}
+		end = OFS_MIN(end, (size_t)PATH_MAX);
+		while ((slash = strchr(slash + 1, '/')) && (size_t)(slash - path) < end) {
+			size_t len = (size_t)(slash + 1 - path);
+			uint64_t key = ofs_checksum(path, len, 0);
+			size_t others = (size_t)(uintptr_t)ofs_map_get(&folders, key);
 
-			saves = folder_saves(l, path, len);
-			if (saves > best) {
-				best = saves;
+			ofs_map_put(&folders, key, (void *)(uintptr_t)(others + 1));
+			if (others * len > best) {
+				best = others * len;
 				ret->folder[topic] = path;
 				ret->folder_len[topic] = len;
 			}

@@ -149,7 +149,7 @@ static void append(struct ofs_buf *out, const char *text, size_t len, size_t max
 	while (to > from && line.data[to - 1] == ' ')
 		to--;
 	ofs_buf_append_str(out, cut && end ? LINE_MARK : "");
-	ofs_buf_append(out, line.data + from, to - from);
+	ofs_buf_append(out, ofs_buf_str(&line) + from, to - from);
 	ofs_buf_append_str(out, cut && !end ? LINE_MARK : "");
 }
 

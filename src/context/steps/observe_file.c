@@ -14,7 +14,7 @@
 	"newstring newstr new newtext replace replacement replacementcontent replacementtext"
 #define PATCH_NAMES "patch input diff patchtext command cmd"
 #define EDITS_NAMES "edits replacements replacementchunks changes"
-#define URL_NAMES "url uri link href address page website targeturl startUrl urls pageurl"
+#define URL_NAMES "url uri link href address page website targeturl starturl urls pageurl"
 
 /* The most file names of a patch that are shown. */
 #define PATCH_FILES_SHOWN 3
@@ -79,16 +79,20 @@ void ofs_observe_file(struct ofs_observing *o)
 
 /* ---- patches */
 
-/* Returns the file that a line such as "*** Update File: a.c" or "+++ b/a.c" names, or NULL. */
-static const char *patched_file(const char *line, size_t len, size_t *ret_len)
+/* Before the name of a file that is patched; in a diff, its old name comes first. */
+static const char *const marks[] = {
+	"*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/", "+++ ", NULL
+};
+static const char *const old_marks[] = { "--- a/", "--- ", NULL };
+
+/* Returns what follows the first of the marks that the line starts with, or NULL. */
+static const char *after_mark(const char *line, size_t len, const char *const begins[],
+			      size_t *ret_len)
 {
-	static const char *const marks[] = { "*** Update File: ", "*** Add File: ",
-					     "*** Delete File: ", "+++ b/", "+++ " };
+	for (size_t i = 0; begins[i]; i++) {
+		size_t n = strlen(begins[i]);
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(marks); i++) {
-		size_t n = strlen(marks[i]);
-
-		if (len > n && memcmp(line, marks[i], n) == 0) {
+		if (len > n && memcmp(line, begins[i], n) == 0) {
 			*ret_len = len - n;
 			return line + n;
 		}
@@ -100,11 +104,16 @@ static const char *patched_file(const char *line, size_t len, size_t *ret_len)
 static bool observe_patch(struct ofs_observing *o, const char *p, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
-	size_t files = 0, added = 0, removed = 0, n, size;
-	const char *end = p + len, *line, *name;
+	size_t files = 0, added = 0, removed = 0, n, size, old_size = 0;
+	const char *end = p + len, *line, *name, *old = NULL;
 
 	while (ofs_scan_line(&p, end, &line, &n)) {
-		name = patched_file(line, n, &size);
+		name = after_mark(line, n, marks, &size);
+		if (name && old && ofs_scan_begins(name, size, "/dev/null")) { /* it is deleted */
+			name = old;
+			size = old_size;
+		}
+		old = after_mark(line, n, old_marks, &old_size);
 		if (name && ++files <= PATCH_FILES_SHOWN) {
 			ofs_buf_append_str(&names, files > 1 ? ", " : "");
 			ofs_line_append(&names, name, size, OFS_OBSERVATION_ARG_MAX / 2);
@@ -113,7 +122,7 @@ static bool observe_patch(struct ofs_observing *o, const char *p, size_t len)
 			ofs_observe_set_arg(o, "path", name, size);
 		if (!name && n) {
 			added += *line == '+';
-			removed += *line == '-' && !ofs_scan_begins(line, n, "--- ");
+			removed += *line == '-' && !old;
 		}
 	}
 	if (!files)
@@ -139,7 +148,7 @@ static bool try_patch(struct ofs_observing *o)
 	if (!ofs_span_is_string(value))
 		return false;
 	ofs_span_decode(value, &text);
-	return observe_patch(o, (char *)text.data, text.len);
+	return observe_patch(o, ofs_buf_str(&text), text.len);
 }
 
 /* ---- writing */
@@ -151,7 +160,7 @@ static size_t measure(struct ofs_span value, size_t *ret_lines)
 
 	if (ofs_span_is_string(value))
 		ofs_span_decode(value, &text);
-	*ret_lines = ofs_scan_lines((char *)text.data, text.len);
+	*ret_lines = ofs_scan_lines(ofs_buf_str(&text), text.len);
 	return text.len;
 }
 

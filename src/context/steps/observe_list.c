@@ -192,10 +192,9 @@ static void count_names(const char *p, size_t len, struct tally *t)
 	sscanf(start, "%zu director%*[a-z]%n, %zu file", &dirs, &total, &files);
 	if (total) {
 		*t = (struct tally){ .items = files + dirs, .dirs = dirs, .said = true };
-	} else if (is_long(p, len)) {
-		at = (const char *)memrchr(p, ' ', len) + 1;
+	} else if (is_long(p, len) && (at = memrchr(p, ' ', len))) {
 		before = t->items;
-		count_name(at, (size_t)(end - at), t);
+		count_name(at + 1, (size_t)(end - at - 1), t);
 		t->dirs += t->items > before && p[0] == 'd' && end[-1] != '/';
 	} else if (t->branch) {
 		/* Other lines of a tree are its root and remarks. */
@@ -264,18 +263,21 @@ static bool is_file(const char *p, size_t len)
 static size_t file_part(const char *p, const char *end)
 {
 	size_t first = 0;
+	bool has_dot = false; /* in the last component */
 
-	for (const char *q = p + 1; q < end; q++) {
-		const char *digits = q + 1, *after = digits;
-		size_t len = (size_t)(q - p);
+	for (const char *q = p; q < end; q++) {
+		const char *after = q + 1;
 
+		has_dot = *q == '.' || (has_dot && *q != '/');
+		if (q == p || (*q != ':' && *q != '-'))
+			continue;
 		while (after < end && isdigit((unsigned char)*after))
 			after++;
-		if ((*q != ':' && *q != '-') || after == digits || after == end || *after != *q)
+		if (after == q + 1 || after == end || *after != *q)
 			continue;
-		if (*q == ':' || is_file(p, len))
-			return len;
-		first = first ? first : len;
+		if (*q == ':' || has_dot)
+			return (size_t)(q - p);
+		first = first ? first : (size_t)(q - p);
 	}
 	return first;
 }

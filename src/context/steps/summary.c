@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/summary.h"
 
+#include "base/redact.h"
 #include "base/text.h"
 #include "context/json/args.h"
 #include "context/steps/line.h"
@@ -268,25 +269,29 @@ static const char *behind_command(const struct ofs_step *step, const json_t *arg
 /* Appends output that was not offloaded and exists nowhere else. */
 static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 {
-	const char *text = json_string_value(json_object_get(step->metadata, "output"));
+	const char *text = json_string_value(json_object_get(step->metadata, "output")), *end;
 	json_t *whole;
 
 	if (!text || !*text)
 		return;
 	if (!memchr(text, '\n', ofs_scan_trim(text, strlen(text))) && is_said(step, text))
 		return;
-	whole = ofs_line_json_whole(text, OFS_MIN(strlen(text), OUTPUT_MAX));
+	whole = ofs_line_json_whole(text, strlen(text));
 	text = json_string_value(whole);
-	while (*text) {
-		size_t len = strcspn(text, "\n"), end = len && text[len - 1] == '\r', used;
+	end = text + ofs_redact_cut(text, strlen(text), OUTPUT_MAX);
+	while (text < end) {
+		size_t len = OFS_MIN(strcspn(text, "\n"), (size_t)(end - text)), used;
+		size_t cr = len && text[len - 1] == '\r';
 		struct ofs_text_stream s;
 		OFS_FREE char *shown = NULL;
 
-		ofs_text_printable(ofs_text_open(&s), text, len - end, false, SIZE_MAX, &used);
+		ofs_text_printable(ofs_text_open(&s), text, len - cr, false, SIZE_MAX, &used);
 		shown = ofs_text_close(&s);
 		ofs_buf_printf(out, "  | %s\n", shown);
 		text += len + (text[len] == '\n');
 	}
+	if (*end)
+		ofs_buf_append_str(out, "  ...\n");
 	json_decref(whole);
 }
 
