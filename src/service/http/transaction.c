@@ -108,15 +108,27 @@ static void end_job(struct ofs_pool_job *job)
 	free(job);
 }
 
+/* False: the last user is freeing the transaction, which a source may still wake until it is gone. */
+static bool add_user(struct ofs_transaction *t)
+{
+	unsigned int users = atomic_load(&t->users);
+
+	while (users && !atomic_compare_exchange_weak(&t->users, &users, users + 1))
+		;
+	return users;
+}
+
 static int submit(struct ofs_transaction *t, void (*run)(struct ofs_pool_job *job),
 		  void (*late)(struct ofs_pool_job *job))
 {
-	struct task *task = ofs_alloc(sizeof(*task));
+	struct task *task;
 	int r;
 
+	if (!add_user(t))
+		return 0;
+	task = ofs_alloc(sizeof(*task));
 	task->job = (struct ofs_pool_job){ .run = run, .late = late, .end = end_job };
 	task->transaction = t;
-	atomic_fetch_add(&t->users, 1);
 	atomic_fetch_add(&t->all->jobs, 1);
 	r = ofs_pool_submit(t->all->pool, &task->job, t->all->patience);
 	if (r < 0)
