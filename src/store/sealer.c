@@ -217,7 +217,7 @@ static void sealer_wait(struct ofs_store *s)
 {
 	int64_t until = ofs_clock_monotonic() + s->sealer.pause;
 
-	if (!s->drafts.n && !s->dirty.n && !s->unsettled && !s->room.wanted)
+	if (!s->drafts.n && !s->dirty_since && !s->unsettled && !s->room.wanted)
 		until = OFS_MAX(until, next_look(s));
 	ofs_cond_wait_until(&s->sealer.wake, &s->lock, until);
 }
