@@ -536,6 +536,12 @@ static bool is_settled(struct ofs_replicator *rp)
 	return rp->failure || rp->reached >= ofs_store_log_tail(rp->store);
 }
 
+void ofs_replicator_interrupt(struct ofs_replicator *rp)
+{
+	if (rp)
+		ofs_fetcher_cancel(rp->fetcher);
+}
+
 void ofs_replicator_stop(struct ofs_replicator *rp, int64_t wait)
 {
 	int64_t until;

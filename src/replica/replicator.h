@@ -29,9 +29,12 @@ int ofs_replicator_create(struct ofs_store *s, const struct ofs_remote_access *r
 /* Starts sending. Returns 0 or -errno. */
 int ofs_replicator_start(struct ofs_replicator *rp);
 
+/* From now on, readers of content not on this disk fail with -EIO within a second. Accepts NULL. */
+void ofs_replicator_interrupt(struct ofs_replicator *rp);
+
 /*
- * Sends what is left, for up to `wait` nanoseconds, and stops. Content can still be fetched.
- * Accepts NULL.
+ * Sends what is left, for up to `wait` nanoseconds, and stops. Content can still be fetched, unless
+ * that was interrupted. Accepts NULL.
  */
 void ofs_replicator_stop(struct ofs_replicator *rp, int64_t wait);
 void ofs_replicator_destroy(struct ofs_replicator *rp); /* accepts NULL */

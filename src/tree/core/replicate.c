@@ -63,8 +63,12 @@ int ofs_replicate_start(struct ofs_tree *t)
 
 void ofs_replicate_interrupt(struct ofs_tree *t)
 {
-	if (t->replicate && t->replicate->follower)
+	if (!t->replicate)
+		return;
+	if (t->replicate->follower)
 		ofs_follower_interrupt(t->replicate->follower);
+	else
+		ofs_replicator_interrupt(t->replicate->replicator);
 }
 
 void ofs_replicate_stop(struct ofs_tree *t)
