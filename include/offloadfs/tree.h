@@ -280,8 +280,8 @@ OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *op
 			     struct ofs_error *err, struct ofs_tree **ret);
 
 /**
- * Announces that the tree will be closed. Calls that wait for content which a follower does not
- * have yet return -EIO within a second.
+ * Announces that the tree will be closed. Calls that wait for content from a remote return -EIO
+ * within a second.
  */
 OFS_EXPORT void ofs_tree_interrupt(struct ofs_tree *t);
 
@@ -310,6 +310,10 @@ OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *
  */
 OFS_EXPORT int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 				  const struct ofs_cred *cred, struct ofs_entry *ret);
+
+/** Likewise, but -EAGAIN if content would have to be fetched from a remote. */
+OFS_EXPORT int ofs_tree_lookup_here(struct ofs_tree *t, ofs_node parent, const char *name,
+				    const struct ofs_cred *cred, struct ofs_entry *ret);
 
 /** Releases `n` references. An unlinked file is deleted when the last one is released. */
 OFS_EXPORT void ofs_tree_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
@@ -387,6 +391,9 @@ OFS_EXPORT int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cooki
 /** These return the number of bytes; a read is short only at the end of the file. -EIO: damaged. */
 OFS_EXPORT ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 				 uint64_t off);
+/** Likewise, but -EAGAIN if content would have to be fetched from a remote. */
+OFS_EXPORT ssize_t ofs_tree_read_here(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
+				      uint64_t off);
 OFS_EXPORT ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,
 				  uint64_t off);
 

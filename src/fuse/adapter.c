@@ -58,6 +58,12 @@ static bool may_defer(fuse_req_t req)
 	return FUSE_REPLIES_BY_OTHERS && is_uring(req);
 }
 
+/* True if no other thread may answer the request. */
+static bool is_stuck(fuse_req_t req)
+{
+	return is_uring(req) && !may_defer(req);
+}
+
 static struct ofs_cred cred_of(fuse_req_t req)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -198,24 +204,30 @@ static struct ofs_cred caller_of(fuse_req_t req)
 	return cred;
 }
 
-static void serve_lookup(struct ofs_tree *t, const struct ofs_work *work)
+/* Answers a lookup, unless `lookup` returns -EAGAIN: returns false then. */
+static bool answer_lookup(struct ofs_tree *t, const struct ofs_work *work,
+			  int (*lookup)(struct ofs_tree *t, ofs_node parent, const char *name,
+					const struct ofs_cred *cred, struct ofs_entry *ret))
 {
 	struct ofs_cred cred = caller_of(work->req);
 	struct ofs_entry entry;
-	int r = ofs_tree_lookup_as(t, work->node, work->name, &cred, &entry);
+	int r = lookup(t, work->node, work->name, &cred, &entry);
 
+	if (r == -EAGAIN)
+		return false;
 	if (r == -ENOENT && entry.keep_name) {
 		struct fuse_entry_param absent = { .ino = 0, .entry_timeout = FOREVER };
 
 		fuse_reply_entry(work->req, &absent);
-		return;
+	} else {
+		reply_entry(work->req, r, &entry);
 	}
-	reply_entry(work->req, r, &entry);
+	return true;
 }
 
-static void serve_search(struct ofs_tree *t, const struct ofs_work *work)
+static void serve_lookup(struct ofs_tree *t, const struct ofs_work *work)
 {
-	serve_lookup(t, work);
+	answer_lookup(t, work, ofs_tree_lookup_as);
 	free((char *)work->name);
 }
 
@@ -223,16 +235,19 @@ static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct ofs_serving *s = serving_of(req);
 	struct ofs_work work = { .req = req, .node = node_of(req, parent), .name = name };
+	struct ofs_worker *worker = ofs_tree_is_search(work.node) ? s->searches : s->fetches;
 
-	if (!ofs_tree_is_search(work.node) || (is_uring(req) && !may_defer(req))) {
-		serve_lookup(s->tree, &work);
+	if (is_stuck(req)) {
+		answer_lookup(s->tree, &work, ofs_tree_lookup_as);
 		return;
 	}
+	if (worker == s->fetches && answer_lookup(s->tree, &work, ofs_tree_lookup_here))
+		return;
 	/* Over the classic transport `name` is valid only during this call. */
-	work.serve = serve_search;
+	work.serve = serve_lookup;
 	work.name = ofs_strdup(name);
-	if (!ofs_worker_add(s->searches, s->tree, &work))
-		serve_search(s->tree, &work);
+	if (!ofs_worker_add(worker, s->tree, &work))
+		serve_lookup(s->tree, &work);
 }
 
 static void on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *list)
@@ -476,22 +491,45 @@ static char *payload_of(fuse_req_t req, size_t size)
 	return NULL;
 }
 
+/* Answers a read, unless `read` returns -EAGAIN: returns false then. */
+static bool answer_read(struct ofs_tree *t, const struct ofs_work *work,
+			ssize_t (*read)(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
+					uint64_t off))
+{
+	struct ofs_serving *s = serving_of(work->req);
+	OFS_FREE char *own = NULL;
+	char *buf = payload_of(work->req, work->size);
+	ssize_t n;
+
+	if (!buf)
+		buf = own = malloc(work->size ? work->size : 1);
+	n = buf ? read(t, work->node, buf, work->size, (uint64_t)work->off) : -ENOMEM;
+	if (n == -EAGAIN)
+		return false;
+	reply_bytes(work->req, n, buf);
+	if (!work->off)
+		ofs_relist_read(s->listings, ofs_tree_parent(t, work->node));
+	return true;
+}
+
+static void serve_read(struct ofs_tree *t, const struct ofs_work *work)
+{
+	answer_read(t, work, ofs_tree_read);
+}
+
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
 	struct ofs_serving *s = serving_of(req);
-	ofs_node node = node_of(req, ino);
-	OFS_FREE char *own = NULL;
-	char *buf = payload_of(req, size);
-	ssize_t n;
+	struct ofs_work work = {
+		.req = req, .serve = serve_read, .node = node_of(req, ino), .size = size, .off = off
+	};
 
 	(void)fi;
-	if (!buf)
-		buf = own = malloc(size ? size : 1);
-	n = buf ? ofs_tree_read(s->tree, node, buf, size, (uint64_t)off) : -ENOMEM;
-	reply_bytes(req, n, buf);
-	if (!off)
-		ofs_relist_read(s->listings, ofs_tree_parent(s->tree, node));
+	if (!is_stuck(req) && (answer_read(s->tree, &work, ofs_tree_read_here) ||
+			       ofs_worker_add(s->fetches, s->tree, &work)))
+		return;
+	serve_read(s->tree, &work);
 }
 
 static void serve_write(struct ofs_tree *t, const struct ofs_work *work)

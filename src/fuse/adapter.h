@@ -16,6 +16,7 @@ struct ofs_serving {
 	struct ofs_worker *syncs; /* see ofs_adapter_sync() */
 	struct ofs_worker *writes; /* requests that wait for room in the journal */
 	struct ofs_worker *searches; /* slow, and run one at a time anyway */
+	struct ofs_worker *fetches; /* requests for content that only the remote has */
 	struct ofs_awake *awake;
 	struct ofs_relist *listings;
 	struct ofs_notify *notify;

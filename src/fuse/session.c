@@ -164,14 +164,16 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 		free(s);
 		return -EINVAL;
 	}
-	s->serving.syncs = ofs_worker_create(ofs_adapter_sync);
-	s->serving.writes = ofs_worker_create(ofs_adapter_serve);
-	s->serving.searches = ofs_worker_create(ofs_adapter_serve);
+	s->serving.syncs = ofs_worker_create(ofs_adapter_sync, 1);
+	s->serving.writes = ofs_worker_create(ofs_adapter_serve, 1);
+	s->serving.searches = ofs_worker_create(ofs_adapter_serve, 1);
+	s->serving.fetches = ofs_worker_create(ofs_adapter_serve, OFS_WORKER_THREADS_MAX);
 	s->serving.awake =
 		ofs_awake_create((enum ofs_awake_mode)ofs_config_get(o->config, "awake"));
 	s->serving.notify = ofs_notify_create();
 	s->serving.listings = ofs_relist_create();
-	if (!s->serving.syncs || !s->serving.writes || !s->serving.searches) {
+	if (!s->serving.syncs || !s->serving.writes || !s->serving.searches ||
+	    !s->serving.fetches) {
 		ofs_session_destroy(s);
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	}
@@ -283,6 +285,7 @@ int ofs_session_destroy(struct ofs_session *s)
 	ofs_worker_destroy(s->serving.syncs);
 	ofs_worker_destroy(s->serving.writes);
 	ofs_worker_destroy(s->serving.searches);
+	ofs_worker_destroy(s->serving.fetches);
 	ofs_awake_destroy(s->serving.awake);
 	ofs_notify_destroy(s->serving.notify);
 	ofs_relist_destroy(s->serving.listings);

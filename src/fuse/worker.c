@@ -4,34 +4,35 @@
 #include "base/thread.h"
 
 struct ofs_worker {
-	ofs_worker_fn fn; /* constant */
+	ofs_worker_fn fn; /* constant, as is `max` */
+	unsigned int max;
 	pthread_key_t givers; /* set in every thread that has queued a request */
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
 	struct ofs_tree *tree;
 	struct ofs_work *queue;
 	size_t n, cap;
-	bool busy; /* requests taken from the queue are not answered yet */
+	unsigned int busy; /* threads whose requests are not answered yet */
 	bool stop;
-	bool runs;
-	pthread_t thread;
+	pthread_t threads[OFS_WORKER_THREADS_MAX];
+	unsigned int running;
 };
 
 /* Called under the lock, which is released while `fn` runs. */
 static void serve_queue(struct ofs_worker *w)
 {
+	size_t n = w->max == 1 ? w->n : 1;
+	OFS_FREE struct ofs_work *taken = ofs_alloc(n * sizeof(*taken));
 	struct ofs_tree *tree = w->tree;
-	struct ofs_work *queue = w->queue;
-	size_t n = w->n;
 
-	w->queue = NULL;
-	w->n = w->cap = 0;
-	w->busy = true;
+	memcpy(taken, w->queue, n * sizeof(*taken));
+	w->n -= n;
+	memmove(w->queue, w->queue + n, w->n * sizeof(*taken));
+	w->busy++;
 	pthread_mutex_unlock(&w->lock);
-	w->fn(tree, queue, n);
-	free(queue);
+	w->fn(tree, taken, n);
 	pthread_mutex_lock(&w->lock);
-	w->busy = false;
+	w->busy--;
 	pthread_cond_broadcast(&w->changed);
 }
 
@@ -59,7 +60,7 @@ static void wait_for_all(void *arg)
 		pthread_cond_wait(&w->changed, &w->lock);
 }
 
-struct ofs_worker *ofs_worker_create(ofs_worker_fn fn)
+struct ofs_worker *ofs_worker_create(ofs_worker_fn fn, unsigned int max)
 {
 	struct ofs_worker *w = ofs_alloc(sizeof(*w));
 
@@ -68,6 +69,7 @@ struct ofs_worker *ofs_worker_create(ofs_worker_fn fn)
 		return NULL;
 	}
 	w->fn = fn;
+	w->max = OFS_MIN(max, (unsigned int)OFS_WORKER_THREADS_MAX);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->changed, NULL);
 	return w;
@@ -79,9 +81,10 @@ bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_w
 
 	OFS_LOCKED(&w->lock);
 	w->tree = t;
-	if (!w->runs)
-		w->runs = ofs_thread_start(&w->thread, "worker", worker_main, w) == 0;
-	taken = taken && w->runs;
+	if (w->n + w->busy >= w->running && w->running < w->max &&
+	    ofs_thread_start(&w->threads[w->running], "worker", worker_main, w) == 0)
+		w->running++;
+	taken = taken && w->running;
 	if (taken) {
 		*ofs_append(w->queue, w->n, w->cap) = *work;
 		pthread_cond_broadcast(&w->changed);
@@ -97,8 +100,8 @@ void ofs_worker_destroy(struct ofs_worker *w)
 	w->stop = true;
 	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->lock);
-	if (w->runs)
-		pthread_join(w->thread, NULL);
+	while (w->running)
+		pthread_join(w->threads[--w->running], NULL);
 	free(w->queue);
 	pthread_key_delete(w->givers);
 	pthread_cond_destroy(&w->changed);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread for requests that have to wait. Over io_uring one thread serves all requests of one
- * processor, so it leaves those to a worker. Searches go to a worker over either transport.
+ * Threads for requests that have to wait. Over io_uring one thread serves all requests of one
+ * processor, so it leaves those to a worker. Searches, and what has to be fetched from a remote, go
+ * to a worker over either transport.
  */
 #pragma once
 
@@ -27,13 +28,15 @@ struct ofs_work {
 /* Answers all requests of the list. */
 typedef void (*ofs_worker_fn)(struct ofs_tree *t, const struct ofs_work *list, size_t n);
 
-/* The thread starts with the first request. Returns NULL if no pthread key is left. */
-struct ofs_worker *ofs_worker_create(ofs_worker_fn fn);
+#define OFS_WORKER_THREADS_MAX 4
+
+/* Up to `max` threads start when they are needed. Returns NULL if no pthread key is left. */
+struct ofs_worker *ofs_worker_create(ofs_worker_fn fn, unsigned int max);
 
 /*
- * Queues a request. `fn` gets all that arrived while it was busy. A thread that has queued a
- * request does not end before all are answered, so the session outlives them. Returns false if the
- * worker cannot take the request.
+ * Queues a request. With one thread, `fn` gets all that arrived while it was busy; with several, one
+ * at a time. A thread that has queued a request does not end before all are answered, so the session
+ * outlives them. Returns false if the worker cannot take the request.
  */
 bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_work *work);
 

@@ -174,6 +174,13 @@ ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size
 	return r == -OFS_EREAD ? -EIO : r;
 }
 
+ssize_t ofs_store_read_here(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off)
+{
+	ssize_t r = read_range(s, ino, buf, size, off, (struct reading){ .here = true });
+
+	return r == -OFS_EREAD ? -EIO : r == -OFS_EAWAY ? -EAGAIN : r;
+}
+
 ssize_t ofs_store_scan(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off)
 {
 	ssize_t r = read_range(s, ino, buf, size, off, (struct reading){ .passing = true });

@@ -309,6 +309,9 @@ int ofs_store_list_files(struct ofs_store *s, uint64_t before, uint64_t *ret, si
 
 /* Returns the length read, less than `size` at the end of the file. -EIO: damaged or unreadable. */
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off);
+/* The same of what is on this disk: -EAGAIN if content would have to be fetched from a remote. */
+ssize_t ofs_store_read_here(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
+			    uint64_t off);
 /* The same for reading much once: leaves in the cache what others read. */
 ssize_t ofs_store_scan(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off);
 /* Returns the length written, less than `size` if an error followed. -EFBIG. */

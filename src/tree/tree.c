@@ -230,6 +230,8 @@ int ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return 0;
+	/* What is stopped below may wait for content. */
+	ofs_replicate_interrupt(t);
 	/* The follower notifies everything stopped below, so it stops first. */
 	if (t->follow)
 		ofs_replicate_stop(t);
@@ -322,8 +324,8 @@ static int lookup_forgotten(struct ofs_tree *t, ofs_node node, const char *name,
 	return 0;
 }
 
-int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
-		       const struct ofs_cred *cred, struct ofs_entry *ret)
+static int lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+		  const struct ofs_cred *cred, bool here, struct ofs_entry *ret)
 {
 	int r;
 
@@ -338,9 +340,9 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 	r = lookup_literal(t, parent, name, cred, ret);
 	/* The recap's absence is not cached, since the first step creates it. */
 	if (r == -ENOENT && ofs_task_context_is(t, parent, name))
-		r = ofs_task_context_lookup(t, parent, cred, ret);
+		r = here && t->replicate ? -EAGAIN : ofs_task_context_lookup(t, parent, cred, ret);
 	else if (r == -ENOENT)
-		r = ofs_slice_lookup(t, parent, name, cred, ret);
+		r = ofs_slice_lookup(t, parent, name, cred, here, ret);
 	/*
 	 * A follower reports changes only of nodes that the kernel holds, so one during this lookup
 	 * may go unreported.
@@ -352,9 +354,21 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r;
 }
 
+int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
+		       const struct ofs_cred *cred, struct ofs_entry *ret)
+{
+	return lookup(t, parent, name, cred, false, ret);
+}
+
+int ofs_tree_lookup_here(struct ofs_tree *t, ofs_node parent, const char *name,
+			 const struct ofs_cred *cred, struct ofs_entry *ret)
+{
+	return lookup(t, parent, name, cred, true, ret);
+}
+
 int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
 {
-	return ofs_tree_lookup_as(t, parent, name, NULL, ret);
+	return lookup(t, parent, name, NULL, false, ret);
 }
 
 void ofs_tree_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
@@ -557,7 +571,8 @@ int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plu
 	return ofs_store_readdir(t->store, dir, cookie, rd.plus, readdir_store, &rd);
 }
 
-static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off)
+static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off,
+			 bool here)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_made *m;
@@ -574,7 +589,7 @@ static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t si
 	if (!m)
 		return -ESTALE;
 	if (m->slice) {
-		n = ofs_slice_read(t, m, buf, size, off);
+		n = ofs_slice_read(t, m, buf, size, off, here);
 		if (n >= 0)
 			ofs_gc_note_use(t->gc, m->slice->base);
 	} else if (!S_ISREG(m->attr.mode)) {
@@ -589,17 +604,31 @@ static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t si
 	return n;
 }
 
-ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off)
+static ssize_t read_node(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off,
+			 bool here)
 {
-	ssize_t n = ofs_node_is_virtual(node) ? made_read(t, node, buf, size, off)
+	ssize_t n = ofs_node_is_virtual(node) ? made_read(t, node, buf, size, off, here)
+		    : here		      ? ofs_store_read_here(t->store, node, buf, size, off)
 					      : ofs_store_read(t->store, node, buf, size, off);
 
+	if (n == -EAGAIN)
+		return n;
 	ofs_tree_count(t, OFS_TREE_READ);
 	if (n >= 0 && !ofs_node_is_virtual(node))
 		ofs_gc_note_use(t->gc, node);
 	if (n > 0)
 		atomic_fetch_add_explicit(&t->bytes_read, (uint64_t)n, memory_order_relaxed);
 	return n;
+}
+
+ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off)
+{
+	return read_node(t, node, buf, size, off, false);
+}
+
+ssize_t ofs_tree_read_here(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off)
+{
+	return read_node(t, node, buf, size, off, true);
 }
 
 /* Returns the tree of a node. NULL: the node has no name, so its tree may be gone. */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A store in object storage: restoring it, who may write to it, and removing garbage."""
+import concurrent.futures
 import errno
 import os
 import re
@@ -12,8 +13,8 @@ import paths  # noqa: F401
 from clock import HOUR, Clock
 from files import KIB, MIB, log_text, noise
 from harness import (
-    OFFLOAD, SEAL_NEVER, SEAL_SOON, SLOW, eventually, main, raises, read, run, same, test, write,
-    xattr,
+    OFFLOAD, SEAL_NEVER, SEAL_SOON, SLOW, Skip, eventually, main, raises, read, run, same, test,
+    uring_enabled, write, xattr,
 )
 from replication import (
     Remote, copy_store, fill, push, remove_remote, same_tree_elsewhere, status, tree,
@@ -424,6 +425,34 @@ def with_a_bound_all_is_readable_and_the_disk_is_not_used(case):
         for i, path in enumerate(paths):
             same(read_uncached(path), noise(4 * MIB, i))
         wait_current(m)
+
+
+@test(timeout=120, variants={"classic": "no_io_uring", "io_uring": "io_uring"})
+def content_that_does_not_come_holds_up_nothing_else(case, transport):
+    if transport == "io_uring" and not uring_enabled():
+        raise Skip("this needs FUSE over io_uring")
+    with Remote() as remote:
+        m = remote.mount(case, SEAL_SOON, "local_max=8", transport)
+        paths = big_files(m, 16)
+        m.wait_sealed(*paths)
+        push(m)
+        eventually(lambda: pack_bytes(case.store) <= 10 * MIB, "most of it is away")
+        m.make("cache/here", b"one\ntwo\n")
+        remote.down("hang")
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            every = [pool.submit(read_uncached, path) for path in paths[3:6]]
+            every += [pool.submit(read, f"{paths[7]}:-1")]
+            eventually(lambda: all(r.running() or r.done() for r in every), "all have begun")
+            with open(m("cache/new"), "wb") as f:
+                f.write(b"new\n")
+                f.flush()
+                os.fsync(f.fileno())
+            same(read(m("cache/here:2")), b"two\n")
+            assert len(os.listdir(m("cache/big"))) == 16
+            assert not all(r.done() for r in every), "these waited for those"
+            m.process.terminate()
+            assert m.wait() == 0
+            assert any(r.exception(30 * SLOW) for r in every)
 
 
 @test(timeout=120)

@@ -12,8 +12,11 @@
 
 ssize_t ofs_source_read(const struct ofs_source *src, void *buf, size_t size, uint64_t off)
 {
+	struct ofs_store *s = src->tree->store;
+
 	if (!src->text)
-		return ofs_store_read(src->tree->store, src->attr.ino, buf, size, off);
+		return src->here ? ofs_store_read_here(s, src->attr.ino, buf, size, off)
+				 : ofs_store_read(s, src->attr.ino, buf, size, off);
 	if (off >= src->text->len)
 		return 0;
 	size = OFS_MIN(size, src->text->len - off);

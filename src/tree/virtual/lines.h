@@ -10,6 +10,7 @@ struct ofs_source {
 	struct ofs_tree *tree;
 	struct ofs_attr attr;
 	const struct ofs_buf *text; /* NULL: the content of inode attr.ino */
+	bool here; /* content that must be fetched from a remote is -EAGAIN */
 };
 
 /* Reads like pread(2). Returns the number of bytes, or -errno. */

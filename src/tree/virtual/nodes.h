@@ -85,10 +85,10 @@ int ofs_inventory_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
  * a slice, or there is no such base; ret->keep_name is set even then.
  */
 int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
-		     const struct ofs_cred *cred, struct ofs_entry *ret);
+		     const struct ofs_cred *cred, bool here, struct ofs_entry *ret);
 int ofs_slice_getattr(struct ofs_tree *t, const struct ofs_made *m, struct stat *ret);
 ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t size,
-		       uint64_t off);
+		       uint64_t off, bool here);
 
 /* ---- info.c: the text of F:info and F:summary */
 

@@ -131,6 +131,8 @@ static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 
 	if (base->text)
 		return -ENOENT;
+	if (base->here && t->replicate)
+		return -EAGAIN;
 	if (spec->kind == OFS_SLICE_INFO)
 		ofs_info_format(t, &base->attr, cred, &text);
 	else
@@ -142,14 +144,15 @@ static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 
 /* Finds the base called `name`, with a reference. If it is virtual, fills `text` instead. */
 static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
-		     const struct ofs_cred *cred, struct ofs_buf *text, struct ofs_source *ret)
+		     const struct ofs_cred *cred, bool here, struct ofs_buf *text,
+		     struct ofs_source *ret)
 {
 	struct ofs_entry entry = { 0 };
 	struct ofs_root *root;
 	struct ofs_made *m;
 	int r;
 
-	*ret = (struct ofs_source){ .tree = t };
+	*ret = (struct ofs_source){ .tree = t, .here = here };
 	if (ofs_view_is_dir(t, parent))
 		return ofs_view_lookup_file(t, parent, name, &ret->attr);
 	if (ofs_node_kind(parent) == OFS_NODE_REFS) {
@@ -161,7 +164,8 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 		r = ofs_store_lookup(t->store, parent, name, &ret->attr);
 		if (r != -ENOENT || !ofs_task_context_is(t, parent, name))
 			return r;
-		r = ofs_task_context_lookup(t, parent, cred, &entry);
+		r = here && t->replicate ? -EAGAIN
+					 : ofs_task_context_lookup(t, parent, cred, &entry);
 	}
 	if (r < 0)
 		return r;
@@ -200,7 +204,7 @@ static int lookup_tombstone(struct ofs_tree *t, ofs_node refs, const char *name,
 }
 
 int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
-		     const struct ofs_cred *cred, struct ofs_entry *ret)
+		     const struct ofs_cred *cred, bool here, struct ofs_entry *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	char base_name[OFS_NAME_MAX + 1];
@@ -218,7 +222,7 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 	ret->keep_name = false;
 	memcpy(base_name, name, len);
 	base_name[len] = 0;
-	r = find_base(t, parent, base_name, cred, &text, &base);
+	r = find_base(t, parent, base_name, cred, here, &text, &base);
 	if (r == -EKEYEXPIRED && parsed == 0)
 		return lookup_tombstone(t, parent, name, base_name, &spec, ret);
 	if (r < 0)
@@ -275,7 +279,8 @@ static int slice_refresh(struct ofs_tree *t, struct ofs_slice *s, const struct o
 	return r == -ERANGE ? -ESTALE : r;
 }
 
-ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t size, uint64_t off)
+ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t size, uint64_t off,
+		       bool here)
 {
 	struct ofs_slice *s = m->slice;
 	const struct ofs_range *range = &s->range;
@@ -292,8 +297,9 @@ ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t
 	if (r < 0)
 		return r;
 	if (off < range->len) {
-		r = ofs_store_read(t->store, s->base, buf,
-				   OFS_MIN((uint64_t)size, range->len - off), range->off + off);
+		part = OFS_MIN((uint64_t)size, range->len - off);
+		r = here ? ofs_store_read_here(t->store, s->base, buf, part, range->off + off)
+			 : ofs_store_read(t->store, s->base, buf, part, range->off + off);
 		if (r < 0)
 			return r;
 		done = (size_t)r;
