@@ -569,6 +569,49 @@ Test(store_verify, a_lost_record_of_whole_blocks_is_an_error)
 	lose_the_middle(BLOCK);
 }
 
+static int failing_list, lists;
+
+static int a_list_fails(const char *name)
+{
+	return strcmp(name, "io.list") == 0 && ++lists == failing_list ? -EIO : 0;
+}
+
+/* Each directory in turn cannot be listed at the start that cuts off the damaged end. */
+Test(store_verify, a_lost_end_is_told_although_the_start_failed)
+{
+	struct ofs_error err;
+	char command[400];
+	uint64_t f;
+	int failed = 0, r;
+
+	open_store();
+	f = make_in(OFS_ROOT_INO, "f");
+	put_noise(f, 0, 1000, 1);
+	put_noise(f, 1000, 1000, 2);
+	cr_assert_eq(ofs_store_sync(s), 0);
+	put_noise(f, 2000, 1000, 3);
+	kill_store();
+	damage_record(2, 1000, true);
+	damage_record(3, 1000, false);
+	snprintf(command, sizeof(command), "cp -a %s %s.damaged", path, path);
+	cr_assert_eq(system(command), 0);
+	snprintf(command, sizeof(command), "rm -r %s && cp -a %s.damaged %s", path, path, path);
+	do {
+		lists = 0;
+		failing_list++;
+		fault_for = a_list_fails;
+		r = ofs_store_open(path, &usual, &err, &s);
+		fault_for = NULL;
+		failed += r < 0;
+		if (r < 0)
+			open_store();
+		cr_assert(s->journal_damaged, "the list that failed: %d", failing_list);
+		close_store();
+		cr_assert_eq(system(command), 0);
+	} while (lists == failing_list);
+	cr_assert_gt(failed, 1);
+}
+
 /* ---- changes during verification */
 
 #define WORKERS 3
