@@ -260,6 +260,58 @@ Test(store_full, another_error_is_not_taken_for_a_full_disk)
 	expect_noise(f, 0, 5000, n);
 }
 
+static int no_pack_is_written(const char *name)
+{
+	return strcmp(name, "io.pwrite") == 0 ? -ENOSPC : 0;
+}
+
+static uint64_t make_to_be_sealed(const char *name, size_t len, uint64_t seed,
+				  int (*fault)(const char *))
+{
+	uint64_t ino = make_noise(OFS_ROOT_INO, name, len, seed);
+
+	commits_left = 1;
+	fault_for = fault;
+	cr_assert_lt(ofs_store_seal(s), 0);
+	fault_for = NULL;
+	return ino;
+}
+
+/* After a failed commit, a pack that cannot be written: before or after the next commit. */
+static void fail_twice(bool at_once)
+{
+	uint64_t gone, a, b;
+	uint64_t before;
+
+	open_store();
+	gone = make_noise(OFS_ROOT_INO, "gone", 4 * MIB, 1);
+	seal();
+	a = make_to_be_sealed("a", BLOCK, 2, one_commit_fails);
+	if (!at_once)
+		seal();
+	b = make_to_be_sealed("b", BLOCK, 3, no_pack_is_written);
+	seal();
+	before = disk_usage("packs");
+	remove_file(OFS_ROOT_INO, "gone", gone);
+	seal();
+	cr_assert_leq(disk_usage("packs"), before - 4 * MIB);
+	for (int round = 0; round < 2; round++) {
+		expect_noise(a, 0, BLOCK, 2);
+		expect_noise(b, 0, BLOCK, 3);
+		reopen_store();
+	}
+}
+
+Test(store_full, space_is_given_back_after_a_failed_commit_and_a_full_disk)
+{
+	fail_twice(false);
+}
+
+Test(store_full, space_is_given_back_after_a_failed_commit_on_a_full_disk)
+{
+	fail_twice(true);
+}
+
 /* ---- giving back the space between drafts */
 
 #define DRAFTS 200
