@@ -248,7 +248,12 @@ void ofs_store_end_snapshot(struct ofs_store *s, bool arrived)
 int ofs_store_list_unsent(struct ofs_store *s,
 			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
 {
-	return ofs_index_list_unsent(s->index, fn, arg);
+	struct ofs_index_meta meta;
+	int r;
+
+	OFS_LOCKED(&s->cycle);
+	r = ofs_index_get_meta(s->index, &meta);
+	return r < 0 || meta.unused_from ? r : ofs_index_list_unsent(s->index, fn, arg);
 }
 
 int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret)

@@ -144,7 +144,11 @@ int ofs_store_begin_snapshot(struct ofs_store *s, struct ofs_snapshot *snap);
 /* `arrived`: the next snapshot may leave out what this one had. */
 void ofs_store_end_snapshot(struct ofs_store *s, bool arrived);
 
-/* Calls `fn` for frames that lie after all extents, in the order of their places. */
+/*
+ * Calls `fn` for frames that lie after all extents, in the order of their places; for none while
+ * frames wait for the checkpoint that refers to them, since sending later ones would pass them
+ * over.
+ */
 int ofs_store_list_unsent(struct ofs_store *s,
 			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
 
