@@ -276,7 +276,7 @@ int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, s
 	return 0;
 }
 
-/* 1: the frame is damaged here, and no object has it. */
+/* 1: the frame is missing or damaged here, and no object has it. */
 static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 		       struct ofs_index_object *ret)
 {
@@ -287,7 +287,7 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 
 	if (ofs_store_copy_frame(s, f, &buf) == 0)
 		return 0;
-	r = ofs_index_find_extent(s->index, f->pack, f->off, &e, ret);
+	r = ofs_away_find(s, f->pack, f->off, &e, ret);
 	if (r < 0)
 		return r == -ENOENT ? 1 : r;
 	r = ofs_away_bring(s, &loc);
@@ -295,9 +295,11 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 	return r == 0 && ofs_store_copy_frame(s, f, &buf) < 0 ? -EIO : r;
 }
 
-int ofs_store_bring_all(
-	struct ofs_store *s, void (*progress)(void *arg, uint64_t done, uint64_t total),
-	void (*problem)(void *arg, const struct ofs_index_object *object, int error), void *arg)
+int ofs_store_bring_all(struct ofs_store *s,
+			void (*progress)(void *arg, uint64_t done, uint64_t total),
+			void (*problem)(void *arg, const struct ofs_index_frame *f,
+					const struct ofs_index_object *object, int error),
+			void *arg)
 {
 	struct ofs_index_frame f = { 0 };
 	struct ofs_index_object object = { 0 };
@@ -308,8 +310,8 @@ int ofs_store_bring_all(
 		if (!f.live)
 			continue;
 		r = bring_frame(s, &f, &object);
-		if (r < 0 && r != -ENOMEM && problem) {
-			problem(arg, &object, -r);
+		if (r && r != -ENOMEM && problem) {
+			problem(arg, &f, r < 0 ? &object : NULL, r < 0 ? -r : EIO);
 			r = 0;
 		}
 		done += f.raw;

@@ -49,13 +49,16 @@ void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(vo
 
 /*
  * Reads all frames, and brings those that are not here. Calls `progress` now and then with the
- * bytes of content done so far and in total. Calls `problem` (may be NULL) with each object that
- * lacks what it should have, and the positive errno; without it such an error is returned. Frames
- * that are damaged here and in no object are passed over.
+ * bytes of content done so far and in total. Calls `problem` (may be NULL) with each frame that
+ * cannot be read, the object that should have it (NULL: none has it) and the positive errno.
+ * Without `problem` the first such error is returned, and frames that no object has are passed
+ * over.
  */
-int ofs_store_bring_all(
-	struct ofs_store *s, void (*progress)(void *arg, uint64_t done, uint64_t total),
-	void (*problem)(void *arg, const struct ofs_index_object *object, int error), void *arg);
+int ofs_store_bring_all(struct ofs_store *s,
+			void (*progress)(void *arg, uint64_t done, uint64_t total),
+			void (*problem)(void *arg, const struct ofs_index_frame *f,
+					const struct ofs_index_object *object, int error),
+			void *arg);
 
 /*
  * Makes durable what was brought, then forgets all objects: content that is not here is lost, and
