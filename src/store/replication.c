@@ -79,13 +79,18 @@ static int note_changed(void *arg, ofs_lsn lsn, const struct ofs_journal_record 
 	return e < 0 ? e : r.ino ? c->fn(c->arg, r.ino) : 0;
 }
 
+static int note_gap(void *arg, const struct ofs_journal_damage *found)
+{
+	return found->kind >= OFS_JOURNAL_LOST ? -EUCLEAN : 0;
+}
+
 int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *arg, uint64_t ino),
 			   void *arg)
 {
 	struct changed c = { fn, arg };
-	const struct ofs_journal_reader reader = { .record = note_changed,
-						   .arg = &c,
-						   .read_only = true };
+	const struct ofs_journal_reader reader = {
+		.record = note_changed, .damaged = note_gap, .arg = &c, .read_only = true
+	};
 	struct ofs_journal *j = NULL;
 	struct ofs_error ignored;
 	int r = ofs_journal_open(s->journal_fd, s->uuid, from, &reader, &ignored, &j);

@@ -79,7 +79,7 @@ int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, ofs_lsn limit, size_
 
 /*
  * Calls `fn` for each inode that records from `from` on have made, written or labelled, perhaps
- * more than once. -EUCLEAN: the log begins after `from`.
+ * more than once. -EUCLEAN: the log begins after `from`, or lacks records.
  */
 int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *arg, uint64_t ino),
 			   void *arg);

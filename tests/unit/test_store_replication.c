@@ -238,6 +238,28 @@ Test(store_replication, the_log_is_held)
 	cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, MIB, &log, &to, &segment), -ESTALE);
 }
 
+static int count_changed(void *arg, uint64_t ino)
+{
+	++*(unsigned int *)arg;
+	return 0;
+}
+
+/* On a full disk the log is punched where no draft needs it. */
+Test(store_replication, a_gap_in_the_log_is_told)
+{
+	ofs_lsn from = ofs_store_log_end(s), to;
+	unsigned int n = 0;
+
+	make_noise(OFS_ROOT_INO, "a", 1000, 1);
+	to = ofs_store_log_end(s);
+	make_noise(OFS_ROOT_INO, "b", 1000, 2);
+	cr_assert_eq(ofs_store_sync(s), 0);
+	cr_assert_eq(ofs_store_list_changed(s, from, count_changed, &n), 0);
+	cr_assert_eq(n, 4, "two were made and written");
+	cr_assert_eq(ofs_journal_punch(s->journal, from, to), 0);
+	cr_assert_eq(ofs_store_list_changed(s, from, count_changed, &n), -EUCLEAN);
+}
+
 static struct ofs_index_frame frames[64];
 static size_t nframes;
 
