@@ -272,8 +272,11 @@ int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, s
 
 	if (r == 0)
 		r = ofs_frame_decode(bytes, len, f->pack, f->off, &info, &content);
+	if (r < 0 && ofs_index_has_frame(s->index, f->pack, f->off) == 0)
+		return -ENOENT;
+	/* A pack that is missing or another store's does not come back. */
 	if (r < 0)
-		return ofs_index_has_frame(s->index, f->pack, f->off) == 0 ? -ENOENT : r;
+		return r == -ENOENT || r == -EINVAL ? -EIO : r;
 	ofs_frame_buffer_put(content, info.raw);
 	if (info.stored != f->stored || len != f->stored)
 		return -EIO;

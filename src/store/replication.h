@@ -156,8 +156,8 @@ int ofs_store_list_unsent(struct ofs_store *s,
 			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
 
 /*
- * Appends the bytes of a frame, verified. -ENOENT: it was given back meanwhile; another error: it
- * cannot be read, or is damaged.
+ * Appends the bytes of a frame, verified. -ENOENT: it was given back meanwhile; -EIO: it is missing,
+ * damaged, or the disk does not read it; another error (-EMFILE, -ENOMEM): it may be read later.
  */
 int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret);
 
