@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A full disk: removing works, writers get an error and succeed later, and nothing is lost. */
+#include "store/replication.h"
 #include "test_store_fixture.h"
 
 static void setup_quick(void)
@@ -310,6 +311,41 @@ Test(store_full, space_is_given_back_after_a_failed_commit_and_a_full_disk)
 Test(store_full, space_is_given_back_after_a_failed_commit_on_a_full_disk)
 {
 	fail_twice(true);
+}
+
+static int one_write_to_the_index_fails(const char *name)
+{
+	return strcmp(name, "index.pwrite") == 0 && !refused++ ? -ENOSPC : 0;
+}
+
+Test(store_full, the_log_of_the_index_is_emptied_although_the_index_cannot_shrink)
+{
+	uint64_t f[2000];
+	char name[200];
+	struct stat st;
+
+	open_store();
+	/* Removing a segment of the log would empty that of the index. */
+	ofs_store_hold_log(s, ofs_store_log_end(s), UINT64_MAX);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(f); i++) {
+		snprintf(name, sizeof(name), "%0150zu", i);
+		f[i] = make_in(OFS_ROOT_INO, name);
+	}
+	seal();
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(f); i++) {
+		snprintf(name, sizeof(name), "%0150zu", i);
+		remove_file(OFS_ROOT_INO, name, f[i]);
+	}
+	pthread_mutex_lock(&s->cycle);
+	cr_assert_eq(ofs_store_checkpoint(s, NULL), 0);
+	refused = 0;
+	fault_for = one_write_to_the_index_fails;
+	cr_expect_eq(ofs_index_checkpoint(s->index), 0);
+	fault_for = NULL;
+	pthread_mutex_unlock(&s->cycle);
+	cr_expect_gt(refused, 1);
+	cr_assert_eq(stat(below("index.db-wal"), &st), 0);
+	cr_expect_eq(st.st_size, 0);
 }
 
 /* ---- giving back the space between drafts */
