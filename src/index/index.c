@@ -329,7 +329,8 @@ int ofs_index_checkpoint(struct ofs_index *ix)
 	if (ix->db.writing)
 		return -EINVAL;
 	r = index_shrink(ix);
-	return r < 0 ? r : ofs_db_checkpoint(&ix->db);
+	/* Shrinking takes room in the WAL, which a full disk may only have once that is emptied. */
+	return r < 0 && r != -ENOSPC && r != -EDQUOT ? r : ofs_db_checkpoint(&ix->db);
 }
 
 /* Rewriting this many pages takes a few milliseconds. */

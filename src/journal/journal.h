@@ -42,7 +42,8 @@ enum ofs_journal_damage_kind {
 	OFS_JOURNAL_MENDED, /* one byte of a record was damaged and is corrected */
 	OFS_JOURNAL_DATA, /* a record has damaged data, which reads as -EIO; it is replayed */
 	OFS_JOURNAL_LOST, /* no record can be read here; the replay continues at `end` */
-	OFS_JOURNAL_CUT, /* the same, but the replay ends here, although sound records follow */
+	OFS_JOURNAL_LOST_END, /* the same, but no sound record follows: the log is cut here */
+	OFS_JOURNAL_CUT, /* the log is cut here, although sound records follow */
 };
 
 /* Damage to the bytes [pos, end) of the log. */

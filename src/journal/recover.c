@@ -205,7 +205,7 @@ static int recover_pass(struct recover *re)
 		return r;
 	if (!next.pos) {
 		re->torn = true;
-		return recover_tell(re, OFS_JOURNAL_LOST, re->pos, re->claimed);
+		return recover_tell(re, OFS_JOURNAL_LOST_END, re->pos, re->claimed);
 	}
 	r = recover_tell(re, OFS_JOURNAL_LOST, re->pos, next.pos);
 	re->at = next.at;

@@ -94,11 +94,12 @@ static void add_extent(struct pack_object *p, const struct ofs_index_frame *f, u
 }
 
 /*
- * Fills one object with frames of `l` from *i on. Frames that are damaged here are left out.
+ * Fills one object with frames of `l` from *i on. Frames that are damaged here are left out, as are
+ * those that the disk does not read, since a bad sector must not hold up everything else.
  * -ENOENT: a frame was given back meanwhile; with `gone` it is left out as well.
  */
 static int fill_object(struct ofs_checkpoint_out *out, const struct frame_list *l, size_t *i,
-		       bool gone, struct pack_object *p)
+		       bool gone, struct pack_object *p, struct ofs_error *err)
 {
 	for (; *i < l->n && p->bytes.len < PACK_MOST; ++*i) {
 		const struct ofs_index_frame *f = &l->at[*i];
@@ -107,11 +108,12 @@ static int fill_object(struct ofs_checkpoint_out *out, const struct frame_list *
 
 		if (r == 0)
 			add_extent(p, f, at);
-		else if (r == -ENOMEM || (r == -ENOENT && !gone))
-			return r;
-		else if (r != -ENOENT)
+		else if (r == -EIO)
 			ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu is not sent: %s",
 				f->pack, (unsigned long long)f->off, strerror(-r));
+		else if (r != -ENOENT || !gone)
+			return ofs_error_set(err, -r, "packs/%08x.pack cannot be read: %s", f->pack,
+					     strerror(-r));
 	}
 	p->object = (struct ofs_index_object){ .epoch = out->epoch, .size = p->bytes.len };
 	return 0;
@@ -137,7 +139,7 @@ int ofs_checkpoint_out_frames(struct ofs_checkpoint_out *out, struct ofs_error *
 		OFS_CLEANUP(pack_object_finish) struct pack_object p = { 0 };
 		size_t first = i;
 
-		r = fill_object(out, &l, &i, true, &p);
+		r = fill_object(out, &l, &i, true, &p, err);
 		for (; first < i; first++)
 			l.bytes -= l.at[first].stored;
 		if (r == 0 && p.n)
@@ -308,7 +310,7 @@ static int send_rest(struct snapshot *s, struct pack_object **objects, size_t *n
 	while (i < s->frames.n && r == 0) {
 		OFS_CLEANUP(pack_object_finish) struct pack_object p = { 0 };
 
-		r = fill_object(s->out, &s->frames, &i, false, &p);
+		r = fill_object(s->out, &s->frames, &i, false, &p, err);
 		if (r == -ENOENT)
 			r = ofs_error_set(err, EAGAIN, "the disk was full, so frames were evicted");
 		if (r == 0 && p.n)

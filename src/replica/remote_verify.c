@@ -2,6 +2,7 @@
 #include "replica/remote_verify.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 
 #include "base/text.h"
 #include "io/file.h"
@@ -19,12 +20,18 @@ static void on_progress(void *arg, uint64_t done, uint64_t total)
 	v->progress(v->arg, done, total);
 }
 
-static void on_problem(void *arg, const struct ofs_index_object *object, int error)
+static void on_problem(void *arg, const struct ofs_index_frame *f,
+		       const struct ofs_index_object *object, int error)
 {
-	OFS_FREE char *key = ofs_key_pack(object->epoch, object->number);
+	OFS_FREE char *key =
+		object ? ofs_key_pack(object->epoch, object->number)
+		       : ofs_format("packs/%08x.pack, position %" PRIu64, f->pack, f->off);
 	struct ofs_remote_verify *v = arg;
 
-	v->problem(v->arg, key, error == EIO ? "content is missing or damaged" : strerror(error));
+	v->problem(v->arg, key,
+		   !object	  ? "no object has this content"
+		   : error == EIO ? "content is missing or damaged"
+				  : strerror(error));
 }
 
 static int read_all(struct ofs_remote_verify *v, const char *dir, struct ofs_follower *f,

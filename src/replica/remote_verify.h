@@ -8,7 +8,10 @@ struct ofs_remote_verify {
 	const struct ofs_remote_access *remote;
 	/* Called with the bytes of content read so far and in total. */
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
-	/* Called for each missing or damaged frame with the object that should have it. */
+	/*
+	 * Called for each missing or damaged frame with the object that should have it, or with the
+	 * frame's place in the store if none has it.
+	 */
 	void (*problem)(void *arg, const char *key, const char *what);
 	void *arg;
 	/* Results: */

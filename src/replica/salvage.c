@@ -23,23 +23,23 @@ struct job {
 	int dirfd; /* open directory set->into */
 };
 
-/* Returns the path of an inode below the root, or NULL if it has no name. The caller frees it. */
-static char *path_of(struct ofs_store *s, uint64_t ino)
+/* Gets the path of an inode below the root, which the caller frees. -ENOENT: it has no name. */
+static int path_of(struct ofs_store *s, uint64_t ino, char **ret)
 {
-	char *path = NULL;
+	OFS_FREE char *path = NULL;
 
 	while (ino != OFS_ROOT_INO) {
 		char name[256], *longer;
+		int r = ofs_store_name_of(s, ino, &ino, name);
 
-		if (ofs_store_name_of(s, ino, &ino, name) < 0) {
-			free(path);
-			return NULL;
-		}
+		if (r < 0)
+			return r;
 		longer = path ? ofs_format("%s/%s", name, path) : ofs_strdup(name);
 		free(path);
 		path = longer;
 	}
-	return path;
+	*ret = ofs_steal(path);
+	return 0;
 }
 
 static int make_parents(int dirfd, char *path)
@@ -93,11 +93,16 @@ static int salvage_file(struct job *j, uint64_t ino, struct ofs_error *err)
 	struct ofs_attr a;
 	int r = ofs_store_getattr(j->store, ino, &a);
 
-	if (r < 0 || !S_ISREG(a.mode))
+	if (r == 0 && !S_ISREG(a.mode))
 		return 0;
-	path = path_of(j->store, ino);
-	if (!path)
+	if (r == 0)
+		r = path_of(j->store, ino, &path);
+	/* Whatever has been removed is nobody's loss. */
+	if (r == -ENOENT)
 		return 0;
+	if (r < 0)
+		return ofs_error_set(err, -r, "inode %llu cannot be looked up: %s",
+				     (unsigned long long)ino, strerror(-r));
 	r = copy_file(j, &a, path);
 	if (r < 0)
 		return ofs_error_set(err, -r, "'%s' cannot be copied to '%s': %s", path,
@@ -117,7 +122,7 @@ static int salvage_all(struct job *j, ofs_lsn from, struct ofs_error *err)
 
 	if (r < 0)
 		return ofs_error_set(err, -r,
-				     "the log does not reach back to what the remote has: mount "
+				     "the log lacks changes that the remote never received: mount "
 				     "the store and look for the files");
 	ofs_u64_list_sort_unique(&j->changed);
 	for (size_t i = 0; i < j->changed.n && r == 0; i++)

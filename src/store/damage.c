@@ -33,10 +33,11 @@ int ofs_damage_note(struct ofs_damage *d, int dirfd, int journal_fd,
 	uint64_t bytes = found->end - found->pos;
 
 	ofs_log(LOG_WARNING, "the journal is damaged at position %" PRIu64 ": %s", found->pos,
-		found->kind == OFS_JOURNAL_MENDED ? "one byte of a record, which was corrected"
-		: found->kind == OFS_JOURNAL_DATA ? "the content of a record"
-		: found->kind == OFS_JOURNAL_LOST ? "records are lost; later ones are applied"
-						  : "the rest was not durable and is left out");
+		found->kind == OFS_JOURNAL_MENDED     ? "one byte of a record, which was corrected"
+		: found->kind == OFS_JOURNAL_DATA     ? "the content of a record"
+		: found->kind == OFS_JOURNAL_LOST     ? "records are lost; later ones are applied"
+		: found->kind == OFS_JOURNAL_LOST_END ? "the newest records are lost"
+						      : "the rest was not durable and is left out");
 	d->mended += found->kind == OFS_JOURNAL_MENDED;
 	d->unreadable += found->kind == OFS_JOURNAL_DATA;
 	d->lost += found->kind >= OFS_JOURNAL_LOST ? bytes : 0;

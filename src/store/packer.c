@@ -342,13 +342,15 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	r = ofs_index_commit(s->index);
 	/*
 	 * A failed commit may be found at the next start, if its sync is what failed: its frames
-	 * must stay. At worst they lie unused until their surroundings are punched.
+	 * must stay. At worst they lie unused until their surroundings are punched. A later commit
+	 * settles this, since the index then knows where the packs end.
 	 */
-	s->uncertain = s->uncertain || (r < 0 && !ofs_store_is_full(r));
 	p->at_risk = false;
 	if (r < 0) {
+		s->uncertain = s->uncertain || !ofs_store_is_full(r);
 		look_again(p);
 	} else {
+		s->uncertain = s->strays = false;
 		ofs_packset_committed(s->packs);
 		relocate(p);
 	}

@@ -41,6 +41,8 @@ static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, bool pass
 		memset(to, 0, p->len);
 		return 0;
 	case OFS_PIECE_DRAFT:
+		if (p->data.pos == OFS_LOST_POS)
+			return -EIO;
 		return ofs_journal_read(s->journal, &p->data, p->data_off, to, (uint32_t)p->len);
 	case OFS_PIECE_CHUNK:
 		return fetch_chunk(s, p, passing, to);

@@ -87,8 +87,8 @@ static int replay_damage(void *arg, const struct ofs_journal_damage *found)
 
 	if (found->kind >= OFS_JOURNAL_LOST)
 		s->next_ino += (found->end - found->pos) / OFS_JOURNAL_RECORD_MIN + 1;
-	/* The replay ends here, and the log is cut. */
-	if (r == 0 && found->kind == OFS_JOURNAL_CUT && !s->read_only)
+	/* The log is cut here: no later start finds the damage again. */
+	if (r == 0 && found->kind > OFS_JOURNAL_LOST && !s->read_only)
 		r = ofs_damage_write(&s->damage, s->dirfd);
 	if (r < 0)
 		ofs_log(LOG_ERR, "the damaged journal cannot be copied to quarantine/: %s",

@@ -79,13 +79,18 @@ static int note_changed(void *arg, ofs_lsn lsn, const struct ofs_journal_record 
 	return e < 0 ? e : r.ino ? c->fn(c->arg, r.ino) : 0;
 }
 
+static int note_gap(void *arg, const struct ofs_journal_damage *found)
+{
+	return found->kind >= OFS_JOURNAL_LOST ? -EUCLEAN : 0;
+}
+
 int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *arg, uint64_t ino),
 			   void *arg)
 {
 	struct changed c = { fn, arg };
-	const struct ofs_journal_reader reader = { .record = note_changed,
-						   .arg = &c,
-						   .read_only = true };
+	const struct ofs_journal_reader reader = {
+		.record = note_changed, .damaged = note_gap, .arg = &c, .read_only = true
+	};
 	struct ofs_journal *j = NULL;
 	struct ofs_error ignored;
 	int r = ofs_journal_open(s->journal_fd, s->uuid, from, &reader, &ignored, &j);
@@ -248,7 +253,12 @@ void ofs_store_end_snapshot(struct ofs_store *s, bool arrived)
 int ofs_store_list_unsent(struct ofs_store *s,
 			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
 {
-	return ofs_index_list_unsent(s->index, fn, arg);
+	struct ofs_index_meta meta;
+	int r;
+
+	OFS_LOCKED(&s->cycle);
+	r = ofs_index_get_meta(s->index, &meta);
+	return r < 0 || meta.unused_from ? r : ofs_index_list_unsent(s->index, fn, arg);
 }
 
 int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret)
@@ -262,8 +272,11 @@ int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, s
 
 	if (r == 0)
 		r = ofs_frame_decode(bytes, len, f->pack, f->off, &info, &content);
+	if (r < 0 && ofs_index_has_frame(s->index, f->pack, f->off) == 0)
+		return -ENOENT;
+	/* A pack that is missing or another store's does not come back. */
 	if (r < 0)
-		return ofs_index_has_frame(s->index, f->pack, f->off) == 0 ? -ENOENT : r;
+		return r == -ENOENT || r == -EINVAL ? -EIO : r;
 	ofs_frame_buffer_put(content, info.raw);
 	if (info.stored != f->stored || len != f->stored)
 		return -EIO;
@@ -271,7 +284,7 @@ int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, s
 	return 0;
 }
 
-/* 1: the frame is damaged here, and no object has it. */
+/* 1: the frame is missing or damaged here, and no object has it. */
 static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 		       struct ofs_index_object *ret)
 {
@@ -282,7 +295,7 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 
 	if (ofs_store_copy_frame(s, f, &buf) == 0)
 		return 0;
-	r = ofs_index_find_extent(s->index, f->pack, f->off, &e, ret);
+	r = ofs_away_find(s, f->pack, f->off, &e, ret);
 	if (r < 0)
 		return r == -ENOENT ? 1 : r;
 	r = ofs_away_bring(s, &loc);
@@ -290,9 +303,11 @@ static int bring_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 	return r == 0 && ofs_store_copy_frame(s, f, &buf) < 0 ? -EIO : r;
 }
 
-int ofs_store_bring_all(
-	struct ofs_store *s, void (*progress)(void *arg, uint64_t done, uint64_t total),
-	void (*problem)(void *arg, const struct ofs_index_object *object, int error), void *arg)
+int ofs_store_bring_all(struct ofs_store *s,
+			void (*progress)(void *arg, uint64_t done, uint64_t total),
+			void (*problem)(void *arg, const struct ofs_index_frame *f,
+					const struct ofs_index_object *object, int error),
+			void *arg)
 {
 	struct ofs_index_frame f = { 0 };
 	struct ofs_index_object object = { 0 };
@@ -303,8 +318,8 @@ int ofs_store_bring_all(
 		if (!f.live)
 			continue;
 		r = bring_frame(s, &f, &object);
-		if (r < 0 && r != -ENOMEM && problem) {
-			problem(arg, &object, -r);
+		if (r && r != -ENOMEM && problem) {
+			problem(arg, &f, r < 0 ? &object : NULL, r < 0 ? -r : EIO);
 			r = 0;
 		}
 		done += f.raw;

@@ -49,13 +49,16 @@ void ofs_store_bound_packs(struct ofs_store *s, uint64_t max, void (*crowded)(vo
 
 /*
  * Reads all frames, and brings those that are not here. Calls `progress` now and then with the
- * bytes of content done so far and in total. Calls `problem` (may be NULL) with each object that
- * lacks what it should have, and the positive errno; without it such an error is returned. Frames
- * that are damaged here and in no object are passed over.
+ * bytes of content done so far and in total. Calls `problem` (may be NULL) with each frame that
+ * cannot be read, the object that should have it (NULL: none has it) and the positive errno.
+ * Without `problem` the first such error is returned, and frames that no object has are passed
+ * over.
  */
-int ofs_store_bring_all(
-	struct ofs_store *s, void (*progress)(void *arg, uint64_t done, uint64_t total),
-	void (*problem)(void *arg, const struct ofs_index_object *object, int error), void *arg);
+int ofs_store_bring_all(struct ofs_store *s,
+			void (*progress)(void *arg, uint64_t done, uint64_t total),
+			void (*problem)(void *arg, const struct ofs_index_frame *f,
+					const struct ofs_index_object *object, int error),
+			void *arg);
 
 /*
  * Makes durable what was brought, then forgets all objects: content that is not here is lost, and
@@ -76,7 +79,7 @@ int ofs_store_export_log(struct ofs_store *s, ofs_lsn from, ofs_lsn limit, size_
 
 /*
  * Calls `fn` for each inode that records from `from` on have made, written or labelled, perhaps
- * more than once. -EUCLEAN: the log begins after `from`.
+ * more than once. -EUCLEAN: the log begins after `from`, or lacks records.
  */
 int ofs_store_list_changed(struct ofs_store *s, ofs_lsn from, int (*fn)(void *arg, uint64_t ino),
 			   void *arg);
@@ -144,13 +147,17 @@ int ofs_store_begin_snapshot(struct ofs_store *s, struct ofs_snapshot *snap);
 /* `arrived`: the next snapshot may leave out what this one had. */
 void ofs_store_end_snapshot(struct ofs_store *s, bool arrived);
 
-/* Calls `fn` for frames that lie after all extents, in the order of their places. */
+/*
+ * Calls `fn` for frames that lie after all extents, in the order of their places; for none while
+ * frames wait for the checkpoint that refers to them, since sending later ones would pass them
+ * over.
+ */
 int ofs_store_list_unsent(struct ofs_store *s,
 			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
 
 /*
- * Appends the bytes of a frame, verified. -ENOENT: it was given back meanwhile; another error: it
- * cannot be read, or is damaged.
+ * Appends the bytes of a frame, verified. -ENOENT: it was given back meanwhile; -EIO: it is missing,
+ * damaged, or the disk does not read it; another error (-EMFILE, -ENOMEM): it may be read later.
  */
 int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret);
 

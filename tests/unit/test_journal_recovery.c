@@ -590,7 +590,7 @@ Test(journal_recovery, proof_in_a_later_segment)
 	open_journal(8);
 	check_replayed(0, 4, 0);
 	cr_assert_eq(damage_count, 1);
-	cr_assert_eq(damages[0].kind, OFS_JOURNAL_LOST);
+	cr_assert_eq(damages[0].kind, OFS_JOURNAL_LOST_END);
 	cr_assert_eq(damages[0].end, end);
 	drop_images();
 }

@@ -322,6 +322,32 @@ Test(replica_replicator, what_nobody_has_is_damage)
 	cr_expect_gt(problems, 0u);
 }
 
+static atomic_int reads_to_fail;
+
+static int no_descriptor_is_left(const char *name)
+{
+	return strcmp(name, "io.pread") == 0 && reads_to_fail-- > 0 ? -EMFILE : 0;
+}
+
+Test(replica_replicator, what_cannot_be_read_for_a_moment_is_sent_later)
+{
+	uint64_t a;
+
+	mount();
+	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
+	a = make_noise(OFS_ROOT_INO, "a", 3 * MIB, 1);
+	seal();
+	reads_to_fail = 4;
+	fault_for = no_descriptor_is_left;
+	push();
+	unmount(WAIT);
+	fault_for = NULL;
+	cr_assert_lt(reads_to_fail, 0);
+	cr_assert_eq(rebuild("other"), 0, "%s", err.text);
+	mount();
+	expect_noise(a, 0, 3 * MIB, 1);
+}
+
 /* ---- ending replication */
 
 static int fail_datasync(const char *name)

@@ -91,8 +91,8 @@ static inline void reopen_store(void)
 	open_store();
 }
 
-/* Reopens the store as if the process had died now. No background work may be running. */
-static inline void crash_store(void)
+/* Leaves the store as if the process had died now. No background work may be running. */
+static inline void kill_store(void)
 {
 	char command[400];
 
@@ -101,6 +101,11 @@ static inline void crash_store(void)
 	close_store();
 	snprintf(command, sizeof(command), "rm -r %s && mv %s.dead %s", path, path, path);
 	cr_assert_eq(system(command), 0);
+}
+
+static inline void crash_store(void)
+{
+	kill_store();
 	open_store();
 }
 

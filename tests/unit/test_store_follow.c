@@ -743,3 +743,48 @@ Test(store_follow, readers_see_no_gap)
 	ofs_store_add_region(s, r.dir);
 	expect_same();
 }
+
+/* ---- reading everything back */
+
+static unsigned int nproblems, nhomeless;
+
+static void note_problem(void *arg, const struct ofs_index_frame *f,
+			 const struct ofs_index_object *object, int error)
+{
+	nproblems++;
+	nhomeless += !object;
+}
+
+static void ignore(void *arg, uint64_t done, uint64_t total)
+{
+}
+
+static unsigned int read_back(void)
+{
+	nproblems = nhomeless = 0;
+	cr_assert_eq(ofs_store_bring_all(follower, ignore, note_problem, NULL), 0);
+	return nproblems;
+}
+
+Test(store_follow, whatever_cannot_be_read_back_is_told)
+{
+	uint64_t f = make_noise(OFS_ROOT_INO, "f", 3 * BLOCK, 1);
+
+	seal();
+	reached = bring_index(false, 1);
+	open_follower();
+	cr_expect_eq(read_back(), 3);
+	cr_expect_eq(nhomeless, 3, "no object is known");
+	cr_assert_eq(ofs_store_put_object(follower,
+					  &(struct ofs_index_object){ .epoch = 1, .number = 1 },
+					  late, nlate),
+		     0);
+	objects[1].data[objects[1].len / 2] ^= 0x40;
+	cr_expect_eq(read_back(), 1);
+	cr_expect_eq(nhomeless, 0);
+	objects[1].data[objects[1].len / 2] ^= 0x40;
+	cr_expect_eq(read_back(), 0);
+	gets = 0;
+	expect_same_content(f, 3 * BLOCK);
+	cr_expect_eq(gets, 0, "everything was brought");
+}

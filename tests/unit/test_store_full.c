@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A full disk: removing works, writers get an error and succeed later, and nothing is lost. */
+#include "store/replication.h"
 #include "test_store_fixture.h"
 
 static void setup_quick(void)
@@ -258,6 +259,93 @@ Test(store_full, another_error_is_not_taken_for_a_full_disk)
 	} while (!commits_left);
 	cr_assert_gt(failed, 1);
 	expect_noise(f, 0, 5000, n);
+}
+
+static int no_pack_is_written(const char *name)
+{
+	return strcmp(name, "io.pwrite") == 0 ? -ENOSPC : 0;
+}
+
+static uint64_t make_to_be_sealed(const char *name, size_t len, uint64_t seed,
+				  int (*fault)(const char *))
+{
+	uint64_t ino = make_noise(OFS_ROOT_INO, name, len, seed);
+
+	commits_left = 1;
+	fault_for = fault;
+	cr_assert_lt(ofs_store_seal(s), 0);
+	fault_for = NULL;
+	return ino;
+}
+
+/* After a failed commit, a pack that cannot be written: before or after the next commit. */
+static void fail_twice(bool at_once)
+{
+	uint64_t gone, a, b;
+	uint64_t before;
+
+	open_store();
+	gone = make_noise(OFS_ROOT_INO, "gone", 4 * MIB, 1);
+	seal();
+	a = make_to_be_sealed("a", BLOCK, 2, one_commit_fails);
+	if (!at_once)
+		seal();
+	b = make_to_be_sealed("b", BLOCK, 3, no_pack_is_written);
+	seal();
+	before = disk_usage("packs");
+	remove_file(OFS_ROOT_INO, "gone", gone);
+	seal();
+	cr_assert_leq(disk_usage("packs"), before - 4 * MIB);
+	for (int round = 0; round < 2; round++) {
+		expect_noise(a, 0, BLOCK, 2);
+		expect_noise(b, 0, BLOCK, 3);
+		reopen_store();
+	}
+}
+
+Test(store_full, space_is_given_back_after_a_failed_commit_and_a_full_disk)
+{
+	fail_twice(false);
+}
+
+Test(store_full, space_is_given_back_after_a_failed_commit_on_a_full_disk)
+{
+	fail_twice(true);
+}
+
+static int one_write_to_the_index_fails(const char *name)
+{
+	return strcmp(name, "index.pwrite") == 0 && !refused++ ? -ENOSPC : 0;
+}
+
+Test(store_full, the_log_of_the_index_is_emptied_although_the_index_cannot_shrink)
+{
+	uint64_t f[2000];
+	char name[200];
+	struct stat st;
+
+	open_store();
+	/* Removing a segment of the log would empty that of the index. */
+	ofs_store_hold_log(s, ofs_store_log_end(s), UINT64_MAX);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(f); i++) {
+		snprintf(name, sizeof(name), "%0150zu", i);
+		f[i] = make_in(OFS_ROOT_INO, name);
+	}
+	seal();
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(f); i++) {
+		snprintf(name, sizeof(name), "%0150zu", i);
+		remove_file(OFS_ROOT_INO, name, f[i]);
+	}
+	pthread_mutex_lock(&s->cycle);
+	cr_assert_eq(ofs_store_checkpoint(s, NULL), 0);
+	refused = 0;
+	fault_for = one_write_to_the_index_fails;
+	cr_expect_eq(ofs_index_checkpoint(s->index), 0);
+	fault_for = NULL;
+	pthread_mutex_unlock(&s->cycle);
+	cr_expect_gt(refused, 1);
+	cr_assert_eq(stat(below("index.db-wal"), &st), 0);
+	cr_expect_eq(st.st_size, 0);
 }
 
 /* ---- giving back the space between drafts */

@@ -238,6 +238,28 @@ Test(store_replication, the_log_is_held)
 	cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, MIB, &log, &to, &segment), -ESTALE);
 }
 
+static int count_changed(void *arg, uint64_t ino)
+{
+	++*(unsigned int *)arg;
+	return 0;
+}
+
+/* On a full disk the log is punched where no draft needs it. */
+Test(store_replication, a_gap_in_the_log_is_told)
+{
+	ofs_lsn from = ofs_store_log_end(s), to;
+	unsigned int n = 0;
+
+	make_noise(OFS_ROOT_INO, "a", 1000, 1);
+	to = ofs_store_log_end(s);
+	make_noise(OFS_ROOT_INO, "b", 1000, 2);
+	cr_assert_eq(ofs_store_sync(s), 0);
+	cr_assert_eq(ofs_store_list_changed(s, from, count_changed, &n), 0);
+	cr_assert_eq(n, 4, "two were made and written");
+	cr_assert_eq(ofs_journal_punch(s->journal, from, to), 0);
+	cr_assert_eq(ofs_store_list_changed(s, from, count_changed, &n), -EUCLEAN);
+}
+
 static struct ofs_index_frame frames[64];
 static size_t nframes;
 
@@ -276,6 +298,53 @@ Test(store_replication, frames_are_pinned)
 	make_noise(OFS_ROOT_INO, "c", 1000, 3);
 	seal();
 	cr_assert_eq(readable_frames(), 1);
+}
+
+/* Sends what is to be sent. Returns in how many extents. */
+static size_t send_frames(uint32_t number)
+{
+	nlate = 0;
+	cr_assert_eq(ofs_store_list_unsent(s, take_frame, &number), 0);
+	put_late(NULL, number);
+	return nlate;
+}
+
+static int commits;
+
+static int second_commit_fails(const char *name)
+{
+	return strcmp(name, "index.commit") == 0 && ++commits == 2 ? -EIO : 0;
+}
+
+/* The frames of a batch whose checkpoint failed, and others that are made before the next one. */
+Test(store_replication, frames_that_wait_for_a_checkpoint_are_sent)
+{
+	struct ofs_index_object object;
+	struct ofs_index_extent e;
+	struct frames all;
+	char name[8];
+
+	for (unsigned int i = 0; i < 12; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		make_noise(OFS_ROOT_INO, name, 3000, i);
+		seal();
+	}
+	cr_assert_gt(send_frames(1), 0);
+	make_noise(OFS_ROOT_INO, "late", 2 * BLOCK, 20);
+	fault_for = second_commit_fails;
+	cr_assert_eq(ofs_store_seal(s), -EIO);
+	fault_for = NULL;
+	pthread_mutex_lock(&s->cycle);
+	cr_assert_gt(ofs_store_repack(s, true), 0);
+	pthread_mutex_unlock(&s->cycle);
+	send_frames(2);
+	seal();
+	send_frames(3);
+	list_frames(&all);
+	for (size_t i = 0; i < all.n; i++)
+		cr_assert_eq(ofs_index_find_extent(s->index, all.list[i].pack, all.list[i].off, &e,
+						   &object),
+			     0, "the frame at %lu", all.list[i].off);
 }
 
 static ofs_lsn waited_for;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Verification names exactly the files that damage affects, and repairs what it can. */
+#include <glob.h>
+
+#include "io/file.h"
 #include "test_store_fixture.h"
 
 /* What is reported if the journal or the index has lost content. */
@@ -495,6 +498,118 @@ Test(store_verify, lost_content_is_told_for_as_long_as_it_is_missed)
 		else
 			seal();
 	}
+}
+
+/* Damages a record of which put_noise() made the data: all of it, or the data alone. */
+static void damage_record(uint64_t seed, size_t len, bool all)
+{
+	OFS_FREE uint8_t *want = ofs_alloc(len);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf log = OFS_BUF_INIT;
+	OFS_FREE char *name = NULL;
+	uint8_t *data, *head;
+	glob_t segments;
+	int fd;
+
+	cr_assert_eq(glob(below("journal/*.wal"), 0, NULL, &segments), 0);
+	cr_assert_eq(segments.gl_pathc, 1);
+	name = ofs_strdup(segments.gl_pathv[0]);
+	globfree(&segments);
+	cr_assert_eq(ofs_io_read_file(AT_FDCWD, name, 64 * MIB, &log), 0);
+	fill_noise(want, len, seed);
+	data = memmem(log.data, log.len, want, len);
+	cr_assert_not_null(data);
+	data[10] ^= 0x40;
+	for (head = data; all && memcmp(head, "OFSr", 4) != 0;)
+		cr_assert_gt(--head, log.data);
+	if (all) {
+		head[20] ^= 0x40;
+		head[30] ^= 0x40;
+	}
+	fd = open(name, O_WRONLY);
+	cr_assert_eq(pwrite(fd, log.data, log.len, 0), (ssize_t)log.len);
+	close(fd);
+}
+
+/* The lost record wrote `len` bytes between two others of the same length. */
+static void lose_the_middle(size_t len)
+{
+	uint64_t f = make_in(OFS_ROOT_INO, "f"), sound;
+
+	for (uint64_t i = 0; i < 3; i++)
+		put_noise(f, i * len, len, i + 1);
+	sound = make_noise(OFS_ROOT_INO, "sound", 5000, 9);
+	kill_store();
+	damage_record(2, len, true);
+	open_store();
+	expect_error(f, len);
+	for (int round = 0; round < 2; round++) {
+		struct told t = { .n = 0 };
+
+		seal();
+		expect_error(f, len);
+		expect_error(f, 2 * len - 1);
+		expect_noise(f, 0, len, 1);
+		expect_noise(f, 2 * len, len, 3);
+		cr_assert(has_sha(sound), "a lost record holds up no other file");
+		cr_assert_eq(verify(false, 0, &t), 0);
+		cr_assert_geq(told_of(&t, f), 1);
+		reopen_store();
+	}
+}
+
+Test(store_verify, a_lost_record_in_a_block_is_an_error)
+{
+	open_store();
+	lose_the_middle(1000);
+}
+
+Test(store_verify, a_lost_record_of_whole_blocks_is_an_error)
+{
+	open_store();
+	lose_the_middle(BLOCK);
+}
+
+static int failing_list, lists;
+
+static int a_list_fails(const char *name)
+{
+	return strcmp(name, "io.list") == 0 && ++lists == failing_list ? -EIO : 0;
+}
+
+/* Each directory in turn cannot be listed at the start that cuts off the damaged end. */
+Test(store_verify, a_lost_end_is_told_although_the_start_failed)
+{
+	struct ofs_error err;
+	char command[400];
+	uint64_t f;
+	int failed = 0, r;
+
+	open_store();
+	f = make_in(OFS_ROOT_INO, "f");
+	put_noise(f, 0, 1000, 1);
+	put_noise(f, 1000, 1000, 2);
+	cr_assert_eq(ofs_store_sync(s), 0);
+	put_noise(f, 2000, 1000, 3);
+	kill_store();
+	damage_record(2, 1000, true);
+	damage_record(3, 1000, false);
+	snprintf(command, sizeof(command), "cp -a %s %s.damaged", path, path);
+	cr_assert_eq(system(command), 0);
+	snprintf(command, sizeof(command), "rm -r %s && cp -a %s.damaged %s", path, path, path);
+	do {
+		lists = 0;
+		failing_list++;
+		fault_for = a_list_fails;
+		r = ofs_store_open(path, &usual, &err, &s);
+		fault_for = NULL;
+		failed += r < 0;
+		if (r < 0)
+			open_store();
+		cr_assert(s->journal_damaged, "the list that failed: %d", failing_list);
+		close_store();
+		cr_assert_eq(system(command), 0);
+	} while (lists == failing_list);
+	cr_assert_gt(failed, 1);
 }
 
 /* ---- changes during verification */
