@@ -283,6 +283,19 @@ Test(tree_info, a_number_that_another_node_has)
 	}
 }
 
+/* A name may have any bytes, which could pass for further lines. */
+Test(tree_info, facts_are_on_their_lines)
+{
+	ofs_tree_forget(t, make_dir("cache/c\033[31m\nref x"), 1);
+	ofs_tree_forget(t, make("cache/c\033[31m\nref x/f"), 1);
+	ofs_tree_forget(t, make_dir("tasks/t\nX"), 1);
+	ofs_tree_forget(t, make_dir("tasks/t\nX/notes"), 1);
+	ofs_tree_forget(t, make("tasks/t\nX/notes/f"), 1);
+	cr_expect_not_null(
+		strstr(text_of("cache/c\033[31m\nref x/f:summary"), "category c^Jref x\n"));
+	cr_expect_not_null(strstr(text_of("tasks/t\nX/notes/f:summary"), "task t^JX\n"));
+}
+
 /* ---- names */
 
 Test(tree_info, names_are_taken_where_the_file_exists)
