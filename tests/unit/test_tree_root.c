@@ -468,6 +468,17 @@ Test(tree_root, what_is_found_is_of_the_tree)
 	cr_expect_eq(by_ref("", file[3]), 0);
 }
 
+/* An answer that was kept is not given again after a change in a tree that the query asks. */
+Test(tree_root, answers_are_of_now)
+{
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	cr_assert_eq(try_mkdir("agents/a/agents/b"), 0);
+	cr_expect_eq(found("agents/a", "agent:b pineapple"), 0);
+	put_text("agents/a/agents/b/cache/x", "a pineapple grows\n");
+	ahead += 3 * OFS_NS_PER_S;
+	cr_expect_gt(found("agents/a", "agent:b pineapple"), 0);
+}
+
 /* ---- lifetimes */
 
 /* Collects. Returns the number of removed files. */

@@ -121,7 +121,7 @@ int ofs_made_keep(struct ofs_tree *t, const struct ofs_root *root, enum ofs_kept
 /* A kind of files whose names are requests. `make` gets a struct ofs_asked. */
 struct ofs_answers {
 	enum ofs_kept_kind kind;
-	uint64_t (*state)(struct ofs_tree *t, const struct ofs_root *root);
+	uint64_t (*state)(struct ofs_tree *t, struct ofs_root *root);
 	ofs_kept_fn make;
 };
 
