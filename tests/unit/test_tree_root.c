@@ -520,6 +520,26 @@ Test(tree_root, a_collection_is_of_the_tree_and_those_in_it)
 	cr_expect_eq(collect_all(""), 2);
 }
 
+/* An agent does not learn which task of the tree around it refers to its file. */
+Test(tree_root, reasons_are_of_the_tree_that_asks)
+{
+	static const char *const trees[] = { "agents/a", "" };
+
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	put("agents/a/cache/web/x");
+	cr_assert_eq(set(walk("agents/a/cache/web/x"), "ttl", "1s"), 0);
+	put_text("tasks/secret/history/step_1.json", "{\"outcome_ref\": \"agents/a/cache/web/x\"}");
+	ahead += 60 * OFS_NS_PER_S;
+	for (size_t i = 0; i < 2; i++) {
+		const char *item;
+
+		json_decref(collect(trees[i], "dry-run"));
+		item = xattr(walk(trees[i]), "gc.0");
+		cr_expect_not_null(strstr(item, "refers to it"), "%s", item);
+		cr_expect_eq(strstr(item, "secret") != NULL, i == 1, "%s", item);
+	}
+}
+
 /* A step of a live task keeps files of its own tree only. */
 Test(tree_root, steps_keep_files_of_their_tree)
 {
