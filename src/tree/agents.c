@@ -101,7 +101,7 @@ int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name,
 	int r;
 
 	if (parent == newparent)
-		return 0;
+		return ofs_agents_check_entry(t, parent, newname, S_IFDIR);
 	if (ofs_root_of_agents(t, parent) || ofs_root_of_agents(t, newparent))
 		return -EPERM;
 	r = check_same_tree(t, parent, name, newparent);

@@ -209,6 +209,7 @@ Test(tree_root, an_agent_stays_and_may_get_another_name)
 	cr_expect_eq(try_move("agents/b/agents/c", "agents/c", 0), -EPERM);
 	cr_expect_eq(try_move("cache/d", "agents/d", 0), -EPERM);
 	cr_expect_eq(try_move("cache/d", "agents/a", RENAME_EXCHANGE), -EPERM);
+	cr_expect_eq(try_move("agents/a", "agents/a\n2026-01-01\tforged", 0), -EINVAL);
 	put("agents/a/cache/x");
 	if (try_move("agents/a", "agents/z", 0) == 0) {
 		expect_whole("agents/z");
@@ -428,6 +429,30 @@ Test(tree_root, a_store_from_before_with_names_of_now)
 	cr_expect_eq(try_walk("agents/a/cache"), 0);
 	expect_whole("agents/b");
 	cr_expect_eq(try_walk("agents/b/x"), 0);
+}
+
+/* An agent of a store from before whose name would forge a row of the ledger. */
+Test(tree_root, rows_of_the_ledger)
+{
+	static const char row[] = "run\tme\tt\t1\t2\t3\t4";
+	struct ofs_store *store;
+	struct ofs_error err;
+	struct ofs_attr at;
+	char text[512];
+	ssize_t n;
+
+	ofs_tree_close(t);
+	cr_assert_eq(ofs_store_open(path, &plain_store, &err, &store), 0);
+	cr_assert_eq(ofs_store_lookup(store, OFS_ROOT_INO, "agents", &at), 0);
+	make_in_store(store, at.ino, "a\n2026-01-01\tforged", S_IFDIR | 0700, &at);
+	ofs_store_close(store);
+	open_tree();
+	cr_assert_eq(set(walk("agents/a\n2026-01-01\tforged"), "ledger", row), 0);
+	n = ofs_tree_read(t, hold(".offload/ledger"), text, sizeof(text) - 1, 0);
+	cr_assert_gt(n, 0);
+	text[n] = 0;
+	cr_expect_not_null(strstr(text, "\trun\tagents/a^J2026-01-01 forged/me\tt\t1\t2\t3\t4\n"),
+			   "%s", text);
 }
 
 /* ---- separation */
