@@ -504,6 +504,28 @@ Test(tree_root, answers_are_of_now)
 	cr_expect_gt(found("agents/a", "agent:b pineapple"), 0);
 }
 
+/* Each symbolic link and special file belongs to one tree, too. */
+Test(tree_root, names_in_two_trees)
+{
+	struct ofs_entry e;
+	ofs_node d;
+	int r;
+
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	d = make_dir("agents/a/persistent/d");
+	for (int i = 0; i < 2; i++) {
+		r = i ? ofs_tree_mknod(t, d, "n", S_IFIFO | 0600, 0, &cred, &e)
+		      : ofs_tree_symlink(t, d, "n", "x", &cred, &e);
+		cr_assert_eq(r, 0);
+		link_to(e.node, "agents/a/cache/n");
+		cr_expect_eq(try_move("agents/a/persistent/d", "persistent/d", 0), -EXDEV);
+		drop("agents/a/cache/n");
+		cr_expect_eq(try_move("agents/a/persistent/d", "persistent/d", 0), 0);
+		move("persistent/d", "agents/a/persistent/d");
+		drop("agents/a/persistent/d/n");
+	}
+}
+
 /* ---- lifetimes */
 
 /* Collects. Returns the number of removed files. */
