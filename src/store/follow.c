@@ -59,7 +59,7 @@ static int apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r,
 	if (r->type == OFS_RECORD_RENAME)
 		ret->ino = ino_at(s, r->dir, r->name);
 	if (r->type == OFS_RECORD_RENAME)
-		loses = ino_at(s, r->newdir, r->text);
+		loses = ret->other = ino_at(s, r->newdir, r->text);
 	else if (r->type == OFS_RECORD_UNLINK || r->type == OFS_RECORD_EXPIRE)
 		loses = ret->ino = ino_at(s, r->dir, r->name);
 	e = ofs_store_apply(s, lsn, r, data);

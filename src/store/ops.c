@@ -110,6 +110,14 @@ int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 	return ofs_store_getattr_in(s, 0, ino, ret);
 }
 
+bool ofs_store_is_nameless(struct ofs_store *s, uint64_t ino)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_getattr(s, ino, &attr);
+
+	return r == -ENOENT || (r == 0 && !attr.nlink);
+}
+
 int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_hash *ret)
 {
 	struct ofs_inode *n;

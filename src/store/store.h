@@ -35,6 +35,7 @@ struct ofs_followed {
 	 */
 	const struct ofs_record *record;
 	uint64_t ino; /* made, named, moved, unlinked or changed; 0: none */
+	uint64_t other; /* what a move has replaced, or exchanged with `ino`; 0: nothing */
 	uint64_t left; /* a held inode whose last name the record has removed; 0: none */
 	/* Without a record: a former name; `name` is NULL if there was none. */
 	uint64_t dir;
@@ -144,6 +145,9 @@ int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
 uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
+
+/* Returns whether an inode is known to have no name; false if it cannot be read. */
+bool ofs_store_is_nameless(struct ofs_store *s, uint64_t ino);
 
 /*
  * The same for an inode that was found in `dir` (0: unknown). If its parent no longer has a name

@@ -93,43 +93,49 @@ static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 }
 
 /*
- * Checks a move from one tree to another. A file with several names may only move with a directory
- * that contains them all, since each file belongs to one tree: -EXDEV, so that it is copied
- * instead. A missing entry is 0; the store reports it.
+ * Checks whether an entry may leave its tree, and sets *ret to the bytes that go with it. A file
+ * with several names may only go with a directory that contains them all, since each file belongs
+ * to one tree: -EXDEV, so that it is copied instead. A missing entry is 0; the store reports it.
  */
-static int check_same_tree(struct ofs_tree *t, ofs_node parent, const char *name,
-			   ofs_node newparent)
+static int check_leaving(struct ofs_tree *t, ofs_node parent, const char *name, uint64_t *ret)
 {
-	struct ofs_root *from, *to;
 	struct ofs_attr attr;
-	uint64_t size;
-	int r = 0;
 
-	if (!ofs_roots_are_many(t) || ofs_root_of(t, parent, &from) < 0 ||
-	    ofs_root_of(t, newparent, &to) < 0 || from == to ||
-	    ofs_store_lookup(t->store, parent, name, &attr) < 0)
+	*ret = 0;
+	if (ofs_store_lookup(t->store, parent, name, &attr) < 0)
 		return 0;
 	ofs_store_forget(t->store, attr.ino, 1);
-	size = S_ISREG(attr.mode) ? attr.size : 0;
 	if (S_ISDIR(attr.mode))
-		r = check_names_within(t, attr.ino, &size);
-	else if (attr.nlink > 1)
-		r = -EXDEV;
-	return r < 0 ? r : ofs_quota_check_move(t, from, to, size);
+		return check_names_within(t, attr.ino, ret);
+	if (attr.nlink > 1)
+		return -EXDEV;
+	*ret = S_ISREG(attr.mode) ? attr.size : 0;
+	return 0;
 }
 
 int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
 			  const char *newname, unsigned int flags)
 {
-	int r;
+	struct ofs_root *from, *to;
+	uint64_t goes, comes;
+	int r, back;
 
 	if (parent == newparent)
 		return ofs_agents_check_entry(t, parent, newname, S_IFDIR);
 	if (ofs_root_of_agents(t, parent) || ofs_root_of_agents(t, newparent))
 		return -EPERM;
-	r = check_same_tree(t, parent, name, newparent);
+	if (!ofs_roots_are_many(t) || ofs_root_of(t, parent, &from) < 0 ||
+	    ofs_root_of(t, newparent, &to) < 0 || from == to)
+		return 0;
+	r = check_leaving(t, parent, name, &goes);
+	/* A file that is replaced makes room, unless it has other names. */
+	back = check_leaving(t, newparent, newname, &comes);
 	if (r == 0 && flags & RENAME_EXCHANGE)
-		r = check_same_tree(t, newparent, newname, parent);
+		r = back;
+	if (r == 0 && goes > comes)
+		r = ofs_quota_check_move(t, from, to, goes - comes);
+	else if (r == 0 && comes > goes && flags & RENAME_EXCHANGE)
+		r = ofs_quota_check_move(t, to, from, comes - goes);
 	return r;
 }
 

@@ -59,10 +59,8 @@ static void entry_changed(struct ofs_tree *t, uint64_t dir, const char *name, ui
 
 static void lost(struct ofs_tree *t, uint64_t dir, const struct ofs_followed *what, uint64_t ino)
 {
-	struct ofs_attr attr;
-
 	ofs_ref_left(t, dir, what->left);
-	if (ofs_store_getattr(t->store, ino, &attr) == -ENOENT || !attr.nlink)
+	if (ofs_store_is_nameless(t->store, ino))
 		ofs_labels_drop(t, ino);
 	ofs_indexer_note(t->indexer, ino);
 }
@@ -78,6 +76,7 @@ static void moved(struct ofs_tree *t, const struct ofs_followed *what)
 
 	entry_changed(t, m.newdir, m.newname, what->ino);
 	entry_changed(t, m.dir, m.name, what->ino);
+	forget_attr(t, what->other);
 	ofs_roots_note_move(t, m.dir, m.newdir);
 	if (what->left)
 		lost(t, m.newdir, what, what->left);

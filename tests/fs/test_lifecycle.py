@@ -43,19 +43,19 @@ def served(case, clock, *options):
     return roomy(case, clock, *AT_ONCE, *options)
 
 
-def gc(m, how="run"):
-    """Requests a collection, waits for its end and returns its report."""
+def gc(m, how="run", tree=""):
+    """Requests a collection of a tree, waits for its end and returns its report."""
 
     def begun():
         try:
-            os.setxattr(m.mnt, "user.offload.gc", how.encode())
+            os.setxattr(m(tree), "user.offload.gc", how.encode())
         except OSError as e:
             assert e.errno == errno.EBUSY
             return False
         return True
 
     def state():
-        said = json.loads(os.getxattr(m.mnt, "user.offload.gc"))
+        said = json.loads(os.getxattr(m(tree), "user.offload.gc"))
         return said if said["state"] != "running" else None
 
     eventually(begun, "a collection begins")
@@ -693,6 +693,35 @@ def test_killed_while_it_collects(case):
                     os.stat(m("refs", refs[name]))
         same(read(m("persistent/shell/kept")), files["cache/shell/005"])
     run(OFFLOAD, "verify", "--store", case.store)
+
+
+@test
+def test_an_agent_that_collects_all_the_time_keeps_nothing_of_others(case):
+    clock = Clock(case)
+    with served(case, clock, "gc_interval=300000") as m:
+        os.mkdir(m("agents/a"))
+        path = m.make("cache/shell/x", b"x")
+
+        def is_gone():
+            clock.pass_time(MINUTE)
+            gc(m, tree="agents/a")
+            return not is_there(path)
+
+        eventually(is_gone, "it goes", 40)
+
+
+@test
+def test_after_a_dry_run_what_is_due_still_goes(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        path = m.make("tasks/trip/shell/x", b"x")
+        gc(m)
+        os.setxattr(m("tasks/trip"), "user.offload.state", b"done")
+        assert gc(m, "dry-run")["removed"] == 1
+        assert is_there(path)
+        clock.pass_time(MINUTE)
+        # Each look makes the kernel hold the file for a while.
+        eventually(lambda: time.sleep(2) or not is_there(path), "it goes")
 
 
 # --- Reports --------------------------------------------------------------------------------------

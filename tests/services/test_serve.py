@@ -750,8 +750,9 @@ def folders_for_all_users_leave_files_private(case):
     def masks(s):
         tasks = f"/proc/{s.process.pid}/task"
         for task in os.listdir(tasks):
-            with open(f"{tasks}/{task}/status") as f:
-                yield next(line.split()[1] for line in f if line.startswith("Umask"))
+            # A thread may end meanwhile.
+            with contextlib.suppress(OSError), open(f"{tasks}/{task}/status") as f:
+                yield from (line.split()[1] for line in f if line.startswith("Umask"))
 
     with case.mount() as m, Server(case, "--socket", case.path("s.sock"), umask=0o027) as s:
         os.chmod(m("cache"), 0o1777)

@@ -189,12 +189,11 @@ static inline int unset(ofs_node node, const char *name)
 	return ofs_tree_removexattr(t, node, full);
 }
 
-/* Collects a tree ("": all) and waits until it is done. Returns the state, for json_decref(). */
-static inline json_t *collect(const char *tree, const char *how)
+/* Waits until the collection of a tree ends. Returns the state, for json_decref(). */
+static inline json_t *collected(const char *tree)
 {
 	json_t *json;
 
-	cr_assert_eq(set(walk(tree), "gc", how), 0, "%s", how);
 	for (;;) {
 		json = json_loads(xattr(walk(tree), "gc"), 0, NULL);
 		cr_assert_not_null(json);
@@ -205,4 +204,11 @@ static inline json_t *collect(const char *tree, const char *how)
 	}
 	cr_assert_str_eq(json_string_value(json_object_get(json, "state")), "done");
 	return json;
+}
+
+/* Collects a tree ("": all) and waits until it is done. Returns the state, for json_decref(). */
+static inline json_t *collect(const char *tree, const char *how)
+{
+	cr_assert_eq(set(walk(tree), "gc", how), 0, "%s", how);
+	return collected(tree);
 }

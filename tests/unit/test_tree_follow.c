@@ -252,6 +252,28 @@ Test(tree_follow, the_kernel_is_told)
 	cr_assert_eq(at_follower("persistent/d/first"), -ENOENT);
 }
 
+/* What a move has replaced, or moved the other way, has changed as well. */
+Test(tree_follow, the_kernel_is_told_of_what_was_in_the_way)
+{
+	static const char *const paths[] = { "persistent/a", "persistent/b", "persistent/c" };
+	ofs_node dir_ = walk("persistent"), file[3];
+
+	for (size_t i = 0; i < 3; i++)
+		file[i] = make(paths[i]);
+	link_to(file[2], "persistent/also-c");
+	start();
+	for (size_t i = 0; i < 3; i++)
+		AT_FOLLOWER(hold(paths[i]));
+	cr_assert_eq(ofs_tree_rename(t, dir_, "a", dir_, "b", RENAME_EXCHANGE), 0);
+	follow();
+	cr_expect(was_told('a', file[0], ""));
+	cr_expect(was_told('a', file[1], ""));
+	cr_assert_eq(ofs_tree_rename(t, dir_, "a", dir_, "c", 0), 0);
+	follow();
+	cr_expect(was_told('a', file[1], ""));
+	cr_expect(was_told('a', file[2], ""));
+}
+
 Test(tree_follow, agents)
 {
 	start();

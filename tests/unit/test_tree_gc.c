@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Garbage collection of a tree, with a clock that the tests set. */
+#include <fcntl.h>
+#include <sys/mman.h>
 
 #include "base/buf.h"
 
@@ -97,6 +99,16 @@ static void use_task(const char *name)
 	snprintf(p, sizeof(p), "tasks/%s", name);
 	cr_assert_eq(set(walk(p), "state", "live"), 0);
 	cr_assert_str_eq(xattr(walk(p), "state"), "live");
+}
+
+static const char *life_of(const char *p)
+{
+	return xattr(walk(p), "lifecycle");
+}
+
+static void expect_life(const char *p, const char *words)
+{
+	cr_assert_not_null(strstr(life_of(p), words), "%s: %s, not %s", p, life_of(p), words);
 }
 
 /* ---- which files are removed */
@@ -642,6 +654,111 @@ Test(tree_gc, explanations_for_others)
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"), "step_1.json"));
 }
 
+static void expect_collection(const char *tree, const char *state)
+{
+	json_t *json = json_loads(xattr(walk(tree), "gc"), 0, NULL);
+
+	cr_expect_str_eq(json_string_value(json_object_get(json, "state")), state, "%s", tree);
+	json_decref(json);
+}
+
+/* A request does not wait for the collection of another tree. */
+Test(tree_gc, requests_take_turns)
+{
+	static const char *const trees[] = { "agents/a", "agents/b", "agents/c" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++)
+		ofs_tree_forget(t, make_dir(trees[i]), 1);
+	make_path("agents/a/cache/shell/x");
+	make_path("agents/b/cache/shell/x");
+	/* Tries to remove this one are repeated for a second. */
+	make("agents/a/cache/shell/open");
+	put_text("agents/b/cache/shell/file", "text\n");
+	pass(HOUR);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++)
+		cr_assert_eq(set(walk(trees[i]), "gc", "run"), 0);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++)
+		expect_collection(trees[i], "running");
+	cr_expect_eq(set(walk("agents/b"), "gc", "dry-run"), -EBUSY);
+	cr_expect_str_eq(xattr(walk("agents/b"), "gc.0"), "-");
+	cr_assert_eq(set(walk("agents/c"), "gc", "stop"), 0);
+	expect_collection("agents/c", "stopped");
+	expect_collection("agents/a", "running");
+	cr_expect_eq(number(collected("agents/b"), "removed"), 1);
+	cr_expect_eq(number(collected("agents/a"), "open"), 1);
+	cr_expect_eq(number(collect("agents/c", "run"), "removed"), 0);
+	cr_expect_eq(try_walk("agents/a/cache/shell/open"), 0);
+}
+
+/* ---- read errors */
+
+/* Flips a bit of a file of the store where it has these bytes. */
+static void flip(const char *file, const char *bytes)
+{
+	char name[128], *data, *at;
+	struct stat st;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s/%s", path, file);
+	fd = open(name, O_RDWR);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(fstat(fd, &st), 0);
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(data, MAP_FAILED);
+	at = memmem(data, (size_t)st.st_size, bytes + 1, strlen(bytes + 1));
+	cr_assert_not_null(at);
+	at[-1] ^= 1;
+	munmap(data, (size_t)st.st_size);
+	close(fd);
+}
+
+Test(tree_gc, labels_that_cannot_be_read_keep_a_file)
+{
+	static const char end[] = "the end of a title";
+	char title[1000] = "";
+	ofs_node node;
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	/* Long enough for its end to lie in a page without other attributes. */
+	memset(title, '-', sizeof(title) - sizeof(end));
+	strcat(title, end);
+	node = walk("cache/shell/file");
+	cr_assert_eq(set(node, "title", title), 0);
+	cr_assert_eq(set(node, "important", "1"), 0);
+	reopen();
+	pass(HOUR);
+	flip("index.db", end);
+	cr_expect_eq(run(), 0);
+	cr_expect_eq(try_walk("cache/shell/file"), 0);
+	flip("index.db", end);
+	cr_expect_eq(run(), 0);
+	cr_expect_str_eq(xattr(walk("cache/shell/file"), "lifecycle"),
+			 "kept: it is marked important");
+	cr_expect_eq(set(walk("cache/shell/file"), "important", "0"), 0);
+	pass(HOUR);
+	cr_expect_eq(run(), 1);
+}
+
+Test(tree_gc, a_step_that_cannot_be_read_is_read_again)
+{
+	static const char pack[] = "packs/00000001.pack", name[] = "cache/shell/file";
+
+	make_path("cache/shell/x");
+	make_path("tasks/t/history/x");
+	put_text(name, "text\n");
+	put_step("tasks/t/history/step_1.json", name);
+	cr_assert_eq(ofs_tree_seal(t), 0);
+	reopen();
+	flip(pack, name);
+	cr_expect_eq(run(), 0);
+	flip(pack, name);
+	pass(3 * DAY);
+	use_task("t");
+	cr_expect_eq(run(), 0);
+	expect_life(name, "step_1.json, which refers to it");
+}
+
 /* ---- shortage of space */
 
 static void grant(uint64_t grace_s, uint64_t keep)
@@ -649,16 +766,6 @@ static void grant(uint64_t grace_s, uint64_t keep)
 	tree_options.grace_s = grace_s;
 	tree_options.working_keep = keep;
 	reopen();
-}
-
-static const char *life_of(const char *p)
-{
-	return xattr(walk(p), "lifecycle");
-}
-
-static void expect_life(const char *p, const char *words)
-{
-	cr_assert_not_null(strstr(life_of(p), words), "%s: %s, not %s", p, life_of(p), words);
 }
 
 static void put_large(const char *p)

@@ -87,6 +87,42 @@ Test(tree_quota, what_is_moved_in_must_fit)
 	move("persistent/d", "agents/a/persistent/d");
 }
 
+static int exchange(const char *one, const char *other)
+{
+	const char *a, *b;
+	ofs_node x = parent_of(one, &a), y = parent_of(other, &b);
+
+	return ofs_tree_rename(t, x, a, y, b, RENAME_EXCHANGE);
+}
+
+Test(tree_quota, an_exchange_may_add_as_much_as_it_takes_away)
+{
+	make_of("agents/a/cache/full", data, 100 * KIB);
+	make_of("cache/equal", data, 100 * KIB);
+	make_of("cache/larger", data, 100 * KIB + 1);
+	make_dir("persistent/d");
+	make_of("persistent/d/smaller", data, 99 * KIB);
+	cr_expect_eq(exchange("agents/a/cache/full", "cache/equal"), 0);
+	cr_expect_eq(exchange("cache/equal", "agents/a/cache/full"), 0);
+	cr_expect_eq(exchange("agents/a/cache/full", "cache/larger"), -EDQUOT);
+	cr_expect_eq(exchange("cache/larger", "agents/a/cache/full"), -EDQUOT);
+	cr_expect_eq(exchange("persistent/d", "agents/a/cache/full"), 0);
+	cr_expect_eq(exchange("persistent/d", "agents/a/cache/full"), 0);
+}
+
+Test(tree_quota, what_is_replaced_makes_room)
+{
+	ofs_node f = make_of("agents/a/cache/full", data, 100 * KIB);
+
+	make_of("cache/equal", data, 100 * KIB);
+	make_of("cache/larger", data, 100 * KIB + 1);
+	cr_expect_eq(move_to("cache/larger", "agents/a/cache/full"), -EDQUOT);
+	link_to(f, "agents/a/cache/also");
+	cr_expect_eq(move_to("cache/equal", "agents/a/cache/full"), -EDQUOT);
+	drop("agents/a/cache/also");
+	cr_expect_eq(move_to("cache/equal", "agents/a/cache/full"), 0);
+}
+
 Test(tree_quota, the_limit_is_the_size_of_the_disk)
 {
 	struct statvfs st;

@@ -587,6 +587,52 @@ Test(tree_root, reasons_are_of_the_tree_that_asks)
 	}
 }
 
+static void expect_tombstone(const char *tree, ofs_node file, const char *p, const char *agent)
+{
+	char ref[OFS_REF_SIZE], name[32], text[4096];
+	const char *shown;
+	json_t *json;
+	ofs_node node;
+	ssize_t n;
+
+	ofs_ref_format(t, file, ref);
+	snprintf(name, sizeof(name), "refs/%s:info", ref);
+	node = hold(in(tree, name));
+	n = ofs_tree_read(t, node, text, sizeof(text), 0);
+	cr_assert_gt(n, 0);
+	ofs_tree_forget(t, node, 1);
+	json = json_loadb(text, (size_t)n, 0, NULL);
+	cr_expect_str_eq(json_string_value(json_object_get(json, "path")), p, "%s", tree);
+	shown = json_string_value(json_object_get(json, "agent"));
+	cr_expect_str_eq(shown ? shown : "none", agent, "%s", tree);
+	json_decref(json);
+}
+
+/* Even after the tree was renamed or removed. */
+Test(tree_root, a_tombstone_names_the_tree_as_seen_from_the_one_that_asks)
+{
+	ofs_node own, file;
+
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	cr_assert_eq(try_mkdir("agents/a/agents/c"), 0);
+	put("cache/web/x");
+	put("agents/a/agents/c/cache/web/x");
+	own = walk("cache/web/x");
+	file = walk("agents/a/agents/c/cache/web/x");
+	ahead += 60 * DAY;
+	cr_assert_eq(collect_all(""), 2);
+	expect_tombstone("", own, "cache/web/x", "none");
+	expect_tombstone("agents/a/agents/c", file, "cache/web/x", "none");
+	expect_tombstone("agents/a", file, "agents/c/cache/web/x", "c");
+	expect_tombstone("", file, "agents/a/agents/c/cache/web/x", "a/c");
+	cr_assert_eq(try_move("agents/a", "agents/b", 0), 0);
+	expect_tombstone("agents/b", file, "agents/c/cache/web/x", "c");
+	expect_tombstone("", file, "agents/b/agents/c/cache/web/x", "b/c");
+	cr_assert_eq(try_rmdir("agents/b/agents/c/cache/web"), 0);
+	cr_assert_eq(try_rmdir("agents/b/agents/c"), 0);
+	expect_tombstone("", file, "agents/a/agents/c/cache/web/x", "a/c");
+}
+
 /* A step of a live task keeps files of its own tree only. */
 Test(tree_root, steps_keep_files_of_their_tree)
 {

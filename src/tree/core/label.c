@@ -252,14 +252,22 @@ int ofs_label_get(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, st
 	return 0;
 }
 
-char *ofs_label_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
+/* Sets *ret to the value, allocated; NULL: there is none. Returns 0, or -errno if it is unknown. */
+static int read_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, char **ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+	int r = ofs_label_get(t, ino, kind, &value);
 
-	if (ofs_label_get(t, ino, kind, &value) < 0)
-		return NULL;
-	ofs_buf_append(&value, "", 1);
-	return (char *)ofs_steal(value.data);
+	*ret = r == 0 ? ofs_buf_steal_str(&value) : NULL;
+	return r == -ENODATA || r == -ENOENT || r == -ERANGE ? 0 : r;
+}
+
+char *ofs_label_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
+{
+	char *text;
+
+	read_text(t, ino, kind, &text);
+	return text;
 }
 
 /*
@@ -270,8 +278,6 @@ static void forget_removed(struct ofs_tree *t)
 {
 	struct ofs_labels *labels = t->labels;
 	struct ofs_label *l;
-	struct ofs_attr attr;
-	int r;
 
 	for (int i = 0; i < CHECKED_AT_ONCE; i++) {
 		l = ofs_map_next(&labels->files, &labels->checked);
@@ -279,8 +285,7 @@ static void forget_removed(struct ofs_tree *t)
 			labels->checked = 0;
 			return;
 		}
-		r = ofs_store_getattr(t->store, l->ino, &attr);
-		if (r == -ENOENT || (r == 0 && !attr.nlink))
+		if (ofs_store_is_nameless(t->store, l->ino))
 			forget(labels, ofs_map_remove(&labels->files, l->ino));
 	}
 }
@@ -297,22 +302,30 @@ struct ofs_reads ofs_label_reads(struct ofs_tree *t, uint64_t ino)
 	return reads;
 }
 
-/* Reads all labels of a file from the store. */
+/*
+ * Reads all labels of a file from the store. If they cannot be read, they are read again each time,
+ * and the file counts as important, so that it is not removed.
+ */
 static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 {
-	OFS_FREE char *ttl = ofs_label_text(t, ino, OFS_LABEL_TTL);
-	OFS_FREE char *important = ofs_label_text(t, ino, OFS_LABEL_IMPORTANT);
 	struct ofs_label *l = ofs_alloc(sizeof(*l));
+	OFS_FREE char *ttl = NULL, *important = NULL;
+	char **const into[OFS_LABELS] = {
+		[OFS_LABEL_TTL] = &ttl,
+		[OFS_LABEL_IMPORTANT] = &important,
+		[OFS_LABEL_TAGS] = &l->tags,
+		[OFS_LABEL_TITLE] = &l->title,
+		[OFS_LABEL_CATEGORY] = &l->category,
+	};
 	struct ofs_origin origin;
 	struct ofs_attr attr;
 
 	l->ino = ino;
+	for (int i = 0; i < OFS_LABELS && !l->brief; i++)
+		l->brief = read_text(t, ino, (enum ofs_label_kind)i, into[i]) < 0;
 	l->reads = ofs_label_reads(t, ino).n;
 	l->ttl = ttl ? ofs_ttl_parse(ttl) : OFS_TTL_UNSET;
-	l->important = important && strcmp(important, "1") == 0;
-	l->tags = ofs_label_text(t, ino, OFS_LABEL_TAGS);
-	l->category = ofs_label_text(t, ino, OFS_LABEL_CATEGORY);
-	l->title = ofs_label_text(t, ino, OFS_LABEL_TITLE);
+	l->important = l->brief || (important && strcmp(important, "1") == 0);
 	if (ofs_origin_read(t, ino, &origin) > 0) {
 		l->origin_task = origin.task[0] ? ofs_strdup(origin.task) : NULL;
 		l->origin_category = origin.category[0] ? ofs_strdup(origin.category) : NULL;
@@ -365,7 +378,7 @@ static void reload(struct ofs_tree *t, uint64_t ino)
 		label_destroy(l);
 		return;
 	}
-	l->brief = texts_size(l) > OFS_LABELS_BYTES_MAX - labels->bytes;
+	l->brief = l->brief || texts_size(l) > OFS_LABELS_BYTES_MAX - labels->bytes;
 	for (size_t i = 0; l->brief && i < OFS_ARRAY_SIZE(texts); i++) {
 		free(*text_of(l, i));
 		*text_of(l, i) = NULL;

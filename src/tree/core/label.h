@@ -18,7 +18,7 @@ struct ofs_label {
 	uint64_t ino;
 	int64_t ttl; /* nanoseconds */
 	bool important;
-	bool brief; /* label.c: the texts are not kept */
+	bool brief; /* label.c: the texts are not kept, so all is read from the store each time */
 	char *tags; /* separated by commas; NULL: none */
 	char *category; /* NULL: that of its place */
 	char *title; /* NULL: none */

@@ -333,9 +333,8 @@ static uint64_t find_top(struct ofs_tree *t, uint64_t dir, int top)
 bool ofs_root_look(struct ofs_tree *t, struct ofs_root *root)
 {
 	uint64_t agents = root->tops[OFS_TOP_AGENTS], ino;
-	struct ofs_attr attr;
 
-	if (ofs_store_getattr(t->store, root->ino, &attr) == -ENOENT || !attr.nlink)
+	if (ofs_store_is_nameless(t->store, root->ino))
 		return false;
 	for (int i = 0; i < OFS_TOPS; i++) {
 		ino = find_top(t, root->ino, i);

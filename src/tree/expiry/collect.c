@@ -166,6 +166,7 @@ static void count_file(struct ofs_collect_run *run, const struct ofs_attr *file,
 			(struct ofs_collect_leaf){ .used = facts->used,
 						   .ino = file->ino,
 						   .stored = file->occupied,
+						   .verdict = v,
 						   .evictable = evictable };
 }
 
@@ -216,17 +217,20 @@ static int compare_leaves(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-/* Takes back how act() has counted the file. */
-static void uncount(struct ofs_collect_run *run, const struct ofs_attr *file,
-		    const struct ofs_facts *facts)
+/* A file may have grown since it was counted. */
+static uint64_t less(uint64_t all, uint64_t part)
 {
-	enum ofs_verdict v = ofs_verdict_reach(facts, NULL);
+	return all - OFS_MIN(all, part);
+}
 
-	if (v == OFS_KEEP_PROBATION) {
+/* Takes back how act() has counted the file. */
+static void uncount(struct ofs_collect_run *run, const struct ofs_collect_leaf *leaf, uint64_t size)
+{
+	if (leaf->verdict == OFS_KEEP_PROBATION) {
 		run->counts.probation--;
-	} else if (v == OFS_KEEP_EVICTABLE) {
+	} else if (leaf->verdict == OFS_KEEP_EVICTABLE) {
 		run->counts.evictable--;
-		run->counts.evictable_bytes -= file->size;
+		run->counts.evictable_bytes = less(run->counts.evictable_bytes, size);
 	} else {
 		run->counts.kept--;
 	}
@@ -251,7 +255,7 @@ static int take_leaf(struct ofs_collect_run *run, struct ofs_collect_leaf *leaf,
 		return 0;
 	leaf->taken = true;
 	run->going += leaf->stored;
-	uncount(run, &file, &facts);
+	uncount(run, leaf, file.size);
 	act(run, &file, &pressed);
 	return 0;
 }
@@ -315,12 +319,6 @@ static void end_trials(struct ofs_collector *c)
 	}
 	ofs_map_finish(&c->trials);
 	c->trials = kept;
-}
-
-/* A file may have grown between being counted and being removed. */
-static uint64_t less(uint64_t all, uint64_t removed)
-{
-	return all - OFS_MIN(all, removed);
 }
 
 static void publish(struct ofs_collect_run *run, bool whole)

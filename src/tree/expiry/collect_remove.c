@@ -70,7 +70,7 @@ static void note_removed(struct ofs_collect_run *run, const struct ofs_attr *fil
 	run->found.surplus += v == OFS_REMOVE_SURPLUS;
 	run->found.pressed += v == OFS_REMOVE_PRESSED;
 	if (v == OFS_REMOVE_EXPIRED || v == OFS_REMOVE_PRESSED) {
-		run->found.evictable--;
+		run->found.evictable -= OFS_MIN(run->found.evictable, (uint64_t)1);
 		run->found.evictable_stored -= OFS_MIN(run->found.evictable_stored, file->occupied);
 	}
 	run->found.freed += file->occupied;
@@ -139,8 +139,8 @@ static int promote(struct ofs_collect_run *run, const struct ofs_attr *file,
 	run->counts.promoted++;
 	if (!run->dry) {
 		run->found.files--;
-		run->found.bytes -= file->size;
-		run->found.stored -= file->occupied;
+		run->found.bytes -= OFS_MIN(run->found.bytes, file->size);
+		run->found.stored -= OFS_MIN(run->found.stored, file->occupied);
 	}
 	if (run->request)
 		ofs_collector_tell_promoted(run->c, file, facts, (const char *)was.path.data,

@@ -17,7 +17,8 @@ struct ofs_collect_candidate {
 struct ofs_collect_leaf {
 	int64_t used;
 	uint64_t ino;
-	uint64_t stored : 62;
+	uint64_t stored : 58;
+	uint64_t verdict : 4; /* as counted */
 	uint64_t evictable : 1;
 	uint64_t taken : 1;
 };

@@ -30,14 +30,13 @@ struct ofs_gc {
 	bool stop;
 	bool kicked; /* run soon */
 	bool roused; /* ofs_promote_settle() has something to do */
-	bool wanted; /* the running job has not started yet */
 	int64_t shortest; /* shortest lifetime in use, including that of tasks */
 	int64_t next; /* when the next run is due (age clock); OFS_TTL_NEVER: after activity */
 	int64_t last; /* start of the last run (wall clock); 0: none */
 
 	struct ofs_map jobs; /* directory of a tree -> struct job */
 	struct job *running; /* NULL: none */
-	pthread_cond_t free; /* no job is running any more */
+	struct job *queue; /* those that wait for their turn, which are "running", too */
 };
 
 /* The last request by user.offload.gc of a tree's directory. */
@@ -46,6 +45,7 @@ struct job {
 	int error; /* errno, for OFS_WORK_FAILED */
 	struct ofs_collect_request request;
 	json_t *status, *items; /* NULL while it runs: the collector has them */
+	struct job *next; /* in the queue */
 };
 
 static void job_clear(struct job *job)
@@ -65,7 +65,6 @@ struct ofs_gc *ofs_gc_create(struct ofs_tree *t, const struct ofs_gc_options *op
 	g->collector = ofs_collector_create(t, opts->working_max, opts->working_keep);
 	pthread_mutex_init(&g->lock, NULL);
 	ofs_cond_init(&g->wake);
-	ofs_cond_init(&g->free);
 	return g;
 }
 
@@ -89,7 +88,6 @@ void ofs_gc_destroy(struct ofs_gc *g)
 		free(job);
 	}
 	ofs_map_finish(&g->jobs);
-	pthread_cond_destroy(&g->free);
 	pthread_cond_destroy(&g->wake);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
@@ -130,6 +128,7 @@ static uint64_t activity(struct ofs_tree *t)
 	return sum;
 }
 
+/* Only a run that removes whatever is due counts: neither a dry run nor one of an agent's tree. */
 struct rhythm {
 	uint64_t activity; /* at the last run */
 	uint64_t written; /* bytes written until then */
@@ -138,6 +137,8 @@ struct rhythm {
 	int64_t cleaned; /* last removal of old tombstones (age clock) */
 	bool lacks; /* the disk has less room than it should */
 	bool lacked; /* and had at the last run */
+	bool due; /* a run is due that nobody has asked for */
+	bool asked; /* the last run was for a job */
 };
 
 /* Returns whether so much was written that a limit may be exceeded. */
@@ -173,12 +174,13 @@ static bool is_acting(const struct ofs_gc *g)
 }
 
 /* Waits until a run is due (true) or the clock must be read again (false); `lock` held. */
-static bool wait_for_look(struct ofs_gc *g, const struct rhythm *h)
+static bool wait_for_look(struct ofs_gc *g, struct rhythm *h)
 {
 	int64_t age = ofs_store_age(g->tree->store), at = next_look(g, h);
 	int64_t mono = ofs_clock_monotonic(), rest = h->rested - mono, left;
 
-	if (g->wanted || (at <= age && rest <= 0 && is_acting(g)))
+	h->due = at <= age && rest <= 0 && is_acting(g);
+	if (g->queue || h->due)
 		return true;
 	if (g->roused)
 		return false;
@@ -206,38 +208,54 @@ static void end_job(struct ofs_gc *g, enum ofs_work_state state, int error)
 		json_array_append_new(job->items, item);
 	ofs_collector_clear(g->collector, g->tree->root);
 	g->running = NULL;
-	pthread_cond_broadcast(&g->free);
+}
+
+/* Starts the first job, unless it is the turn of a run that nobody has asked for; `lock` held. */
+static struct job *start_job(struct ofs_gc *g, struct rhythm *h)
+{
+	struct job *job = h->due && h->asked ? NULL : g->queue;
+
+	if (job) {
+		g->queue = job->next;
+		ofs_collector_clear(g->collector, job->request.root);
+	}
+	h->asked = job;
+	g->running = job;
+	return job;
 }
 
 /* Runs the collector once. */
 static void look(struct ofs_gc *g, struct rhythm *h)
 {
-	int64_t mono = ofs_clock_monotonic(), next = OFS_TTL_NEVER, wall;
-	struct ofs_collect_request request = { 0 };
-	bool wanted;
+	int64_t mono = ofs_clock_monotonic(), wall = ofs_clock_wall(), next = OFS_TTL_NEVER;
+	struct job *job;
+	bool whole;
 	int r;
 
 	pthread_mutex_lock(&g->lock);
-	wanted = g->wanted;
-	if (wanted)
-		request = g->running->request;
-	g->wanted = g->kicked = false;
+	job = start_job(g, h);
+	whole = job ? !job->request.dry && !job->request.root->above : h->due;
+	g->kicked = g->kicked && !whole;
 	pthread_mutex_unlock(&g->lock);
-	wall = ofs_clock_wall();
-	h->activity = activity(g->tree);
-	h->written = atomic_load_explicit(&g->tree->bytes_written, memory_order_relaxed);
-	h->began = ofs_store_age(g->tree->store);
-	h->lacked = h->lacks;
-	r = ofs_collector_run(g->collector, wanted ? &request : NULL, &next);
-	h->rested = ofs_clock_monotonic() + REST * (ofs_clock_monotonic() - mono);
-	pthread_mutex_lock(&g->lock);
-	if (wanted && request.root->above) {
-		g->next = OFS_MIN(g->next, r < 0 ? OFS_TTL_NEVER : next);
-	} else {
-		g->last = wall; /* of the run that the counts are from */
-		g->next = r < 0 ? h->began + g->opts.interval : next;
+	if (!job && !whole)
+		return;
+	if (whole) {
+		h->activity = activity(g->tree);
+		h->written = atomic_load_explicit(&g->tree->bytes_written, memory_order_relaxed);
+		h->began = ofs_store_age(g->tree->store);
+		h->lacked = h->lacks;
 	}
-	if (wanted)
+	r = ofs_collector_run(g->collector, job ? &job->request : NULL, &next);
+	if (whole)
+		h->rested = ofs_clock_monotonic() + REST * (ofs_clock_monotonic() - mono);
+	pthread_mutex_lock(&g->lock);
+	if (whole) {
+		g->last = wall;
+		g->next = r < 0 ? h->began + g->opts.interval : next;
+	} else if (r == 0 && !job->request.dry) {
+		g->next = OFS_MIN(g->next, next);
+	}
+	if (job)
 		end_job(g,
 			r == 0		  ? OFS_WORK_DONE
 			: r == -ECANCELED ? OFS_WORK_STOPPED
@@ -363,6 +381,16 @@ static struct job *job_of(struct ofs_gc *g, const struct ofs_root *root)
 	return job;
 }
 
+/* Returns the link to a job in the queue; if it is not there, the link at the end. `lock` held. */
+static struct job **find_queued(struct ofs_gc *g, const struct job *job)
+{
+	struct job **at = &g->queue;
+
+	while (*at && *at != job)
+		at = &(*at)->next;
+	return at;
+}
+
 static int begin(struct ofs_gc *g, const struct ofs_collect_request *request)
 {
 	OFS_LOCKED(&g->lock);
@@ -371,16 +399,10 @@ static int begin(struct ofs_gc *g, const struct ofs_collect_request *request)
 
 	if (r < 0)
 		return r;
-	while (g->running && !g->stop)
-		pthread_cond_wait(&g->free, &g->lock);
-	if (g->stop || job->state == OFS_WORK_RUNNING)
-		return -EBUSY;
-	ofs_collector_clear(g->collector, request->root);
 	job_clear(job);
 	job->request = *request;
 	job->state = OFS_WORK_RUNNING;
-	g->running = job;
-	g->wanted = true;
+	*find_queued(g, job) = job;
 	pthread_cond_signal(&g->wake);
 	return 0;
 }
@@ -388,13 +410,13 @@ static int begin(struct ofs_gc *g, const struct ofs_collect_request *request)
 static int stop_job(struct ofs_gc *g, const struct ofs_root *root)
 {
 	OFS_LOCKED(&g->lock);
-	if (job_of(g, root) != g->running)
-		return 0;
-	if (g->wanted) {
-		g->wanted = false;
-		end_job(g, OFS_WORK_STOPPED, 0);
-	} else {
+	struct job *job = job_of(g, root), **queued = find_queued(g, job);
+
+	if (job == g->running) {
 		ofs_collector_stop(g->collector, false);
+	} else if (*queued) {
+		*queued = job->next;
+		job->state = OFS_WORK_STOPPED;
 	}
 	return 0;
 }

@@ -58,8 +58,8 @@ int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_
 
 /*
  * These set and get user.offload.gc of a tree's directory (<offloadfs/tree.h>); `which` is what
- * follows the name: "" or ".K". Each tree has a job of its own, which waits for those of others.
- * They return 0 or -errno.
+ * follows the name: "" or ".K". Each tree has a job of its own, "running" also while it waits
+ * for those of others. They return 0 or -errno.
  */
 int ofs_gc_set(struct ofs_gc *g, struct ofs_root *root, const char *value, size_t size);
 int ofs_gc_get(struct ofs_gc *g, const struct ofs_root *root, const char *which,

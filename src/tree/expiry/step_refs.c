@@ -40,6 +40,7 @@ struct step {
 	struct ofs_u64_list targets; /* inodes that the names meant at any time since it was read */
 	size_t held; /* bytes charged for it */
 	bool large; /* it exceeds a limit by itself */
+	bool failed; /* the last try to read it failed */
 };
 
 struct ofs_step_refs {
@@ -321,20 +322,27 @@ static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **r
 	return 0;
 }
 
-/* A step that is being written or is damaged keeps the names it had. */
+/*
+ * A step that is being written or cannot be read keeps the names it had. In the latter case it is
+ * read again each time.
+ */
 static void read_step(struct ofs_tree *t, struct ofs_step_refs *refs, struct step *s,
 		      const struct ofs_attr *file)
 {
 	struct reading rd = { .refs = refs, .step = s };
 	json_t *json;
 	int r = read_json(t, file, &json);
+	bool failed = r < 0 && r != -EFBIG;
 
-	if (r < 0 && r != -EFBIG && s->version != file->version)
+	if (failed && !s->failed)
 		ofs_log(LOG_WARNING, "inode %llu: a step of a task cannot be read: %s",
 			(unsigned long long)s->ino, strerror(-r));
+	s->failed = failed;
+	if (failed)
+		return;
 	s->version = file->version;
 	s->large = r == -EFBIG;
-	if (r < 0 || !json)
+	if (!json)
 		return;
 	forget_names(refs, s);
 	look_for_key(&rd, json, 0);

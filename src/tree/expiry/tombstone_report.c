@@ -184,24 +184,36 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 	return NULL;
 }
 
-/* Sets path and agent as seen from `root`, which may contain the file's tree. */
+/*
+ * Sets path and agent as seen from `root`, which may contain the file's tree. For a tree that no
+ * longer exists, which only the store's own can ask about, the agent is the one in the tombstone.
+ */
 static void set_place(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_buf *stone,
 		      json_t *json)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
-	const struct ofs_root *in = NULL;
-	json_t *was = json_object_get(json, "path");
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT, agent = OFS_BUF_INIT;
+	const char *was = json_string_value(json_object_get(json, "path"));
+	const char *stored = json_string_value(json_object_get(json, "agent"));
+	bool has_root = stone->len >= HEAD && stone->data[0] > 1;
+	const struct ofs_root *in = ofs_root_at(
+		t, has_root ? ofs_get_le64(stone->data + OFS_TOMBSTONE_ROOT) : OFS_ROOT_INO);
 
-	if (stone->len >= HEAD && stone->data[0] > 1)
-		in = ofs_root_at(t, ofs_get_le64(stone->data + OFS_TOMBSTONE_ROOT));
-	if (!in || in == root) {
-		json_object_set_new(json, "agent", json_null());
-		return;
+	if (in)
+		ofs_root_name(t, in, root, &agent);
+	else if (stored)
+		ofs_buf_append_str(&agent, stored);
+	for (const char *part = ofs_buf_str(&agent); *part;) {
+		int len = (int)strcspn(part, "/");
+
+		ofs_buf_printf(&path, "agents/%.*s/", len, part);
+		part += len + (part[len] == '/');
 	}
-	if (ofs_root_path(t, in, root, &path) < 0 || !json_string_value(was))
-		return;
-	ofs_buf_append_str(&path, json_string_value(was));
-	json_object_set_new(json, "path", json_string(ofs_buf_str(&path)));
+	if (was && path.len) {
+		ofs_buf_append_str(&path, was);
+		json_object_set_new(json, "path", json_string(ofs_buf_str(&path)));
+	}
+	json_object_set_new(json, "agent",
+			    agent.len ? json_string(ofs_buf_str(&agent)) : json_null());
 }
 
 int ofs_tombstone_report(struct ofs_tree *t, const struct ofs_root *root, const char *ref,
