@@ -40,13 +40,36 @@ static int check_taken_along(void *arg, uint64_t at, const char *name)
 	return r;
 }
 
-static int note_file(void *arg, uint64_t ino, const char *name)
+struct contents {
+	struct ofs_u64_list dirs; /* still to be read */
+	struct ofs_u64_list others;
+};
+
+static int note_entry(void *arg, const char *name, const struct ofs_attr *attr)
 {
-	ofs_u64_list_add(arg, ino);
+	struct contents *c = arg;
+
+	ofs_u64_list_add(S_ISDIR(attr->mode) ? &c->dirs : &c->others, attr->ino);
 	return 0;
 }
 
-/* Returns 0 if no file in the directory has a name outside it. *ret is the sum of their sizes. */
+/* Lists everything in a directory, also symbolic links and special files. Returns 0 or -errno. */
+static int list_contents(struct ofs_tree *t, uint64_t dir, struct ofs_u64_list *ret)
+{
+	struct contents c = { 0 };
+	int r = 0;
+
+	ofs_u64_list_add(&c.dirs, dir);
+	while (c.dirs.n && r == 0) {
+		r = ofs_walk_entries(t, c.dirs.at[--c.dirs.n], note_entry, &c);
+		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	}
+	ofs_u64_list_finish(&c.dirs);
+	*ret = c.others;
+	return r;
+}
+
+/* Returns 0 if nothing in the directory has a name outside it. *ret is the sum of file sizes. */
 static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
@@ -54,12 +77,12 @@ static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 	char name[OFS_NAME_MAX + 1];
 	struct ofs_attr attr;
 	uint64_t above;
-	int r = ofs_walk_files(t, dir, true, note_file, &files);
+	int r = list_contents(t, dir, &files);
 
 	*ret = 0;
 	for (size_t i = 0; i < files.n && r == 0; i++) {
 		r = ofs_store_getattr(t->store, files.at[i], &attr);
-		*ret += r == 0 ? attr.size : 0;
+		*ret += r == 0 && S_ISREG(attr.mode) ? attr.size : 0;
 		if (r == 0 && attr.nlink > 1)
 			r = ofs_store_names(t->store, files.at[i], check_taken_along, &taking);
 		if (r == 0)
@@ -98,7 +121,7 @@ int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name,
 	int r, back;
 
 	if (parent == newparent)
-		return 0;
+		return ofs_agents_check_entry(t, parent, newname, S_IFDIR);
 	if (ofs_root_of_agents(t, parent) || ofs_root_of_agents(t, newparent))
 		return -EPERM;
 	if (!ofs_roots_are_many(t) || ofs_root_of(t, parent, &from) < 0 ||

@@ -182,7 +182,8 @@ static int open_tree(const char *path, const struct ofs_tree_options *opts, stru
 	t->slice_max_lines = opts->slice_max_lines;
 	t->slice_max_bytes = opts->slice_max_bytes;
 	t->search_ms = opts->search_ms;
-	r = ofs_replicate_prepare(t, path, opts, err);
+	r = t->made ? ofs_replicate_prepare(t, path, opts, err)
+		    : ofs_error_set(err, EIO, "cannot get random numbers");
 	if (r == 0)
 		r = ofs_store_open(path, &store, err, &t->store);
 	if (r == 0)

@@ -3,6 +3,8 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "tree/virtual/made.h"
+
 #include "test_tree_fixture.h"
 
 TestSuite(tree_info, .init = setup, .fini = teardown);
@@ -223,17 +225,75 @@ Test(tree_info, another_node_only_for_another_text)
 	cr_assert_eq(node_of("cache/f:summary"), node_of("cache/f:summary"));
 }
 
-/* The summary's text does not show the mode, but its own mode must follow that of the file. */
+/* The texts do not show the mode, but their own mode must follow that of the file. */
 Test(tree_info, a_mode_is_that_of_the_file_now)
 {
-	struct ofs_setattr mode = { .set = OFS_SET_MODE, .mode = 0600 };
-	ofs_node f = make("cache/f"), before = node_of("cache/f:summary");
+	static const char *const names[] = { "cache/f:summary", "cache/f:1-1" };
+	struct ofs_setattr mode = { .set = OFS_SET_MODE };
+	ofs_node f = make("cache/f"), before;
 	struct stat st;
 
-	cr_assert_eq(ofs_tree_setattr(t, f, &mode, &st), 0);
-	cr_assert_neq(node_of("cache/f:summary"), before);
-	cr_assert_eq(ofs_tree_getattr(t, node_of("cache/f:summary"), &st), 0);
-	cr_assert_eq(st.st_mode, S_IFREG | 0400);
+	t->shared = true;
+	for (uint32_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
+		before = node_of(names[i]);
+		mode.mode = i ? 0640 : 0600;
+		cr_assert_eq(ofs_tree_setattr(t, f, &mode, &st), 0);
+		cr_assert_neq(node_of(names[i]), before, "%s", names[i]);
+		text_of(names[i]);
+		cr_assert_eq(ofs_tree_getattr(t, node_of(names[i]), &st), 0);
+		cr_assert_eq(st.st_mode & 07777, i ? 0440u : 0400u, "%s", names[i]);
+	}
+}
+
+/* An agent that could compute the number of a text could choose one of its own to be taken for. */
+Test(tree_info, numbers_cannot_be_predicted)
+{
+	static const char *const names[] = { "cache/f:summary", "cache/f:1-1",
+					     "views/by-tier/working" };
+	ofs_node before[OFS_ARRAY_SIZE(names)];
+
+	ofs_tree_forget(t, make("cache/f"), 1);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++)
+		before[i] = walk(names[i]);
+	reopen();
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++)
+		cr_expect_neq(walk(names[i]), before[i], "%s", names[i]);
+}
+
+/* Two nodes of one number keep what is theirs. */
+Test(tree_info, a_number_that_another_node_has)
+{
+	static const char *const names[] = { "cache/f:summary", "cache/f:1-1" };
+	struct ofs_made *m, *there;
+	ofs_node node, taken;
+
+	ofs_tree_forget(t, make("cache/f"), 1);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
+		taken = node_of(names[i]);
+		m = ofs_alloc(sizeof(*m));
+		m->node = taken;
+		m->attr.mode = S_IFREG | 0400;
+		ofs_buf_append_str(&m->text, "another's");
+		node = ofs_made_share(t, m);
+		cr_assert_neq(node, taken, "%s", names[i]);
+		there = ofs_made_get(t, node);
+		cr_assert_str_eq(ofs_buf_str(&there->text), "another's");
+		ofs_made_put(t, there);
+		cr_assert_eq(node_of(names[i]), taken, "%s", names[i]);
+	}
+}
+
+/* A name may have any bytes, which could pass for further lines. */
+Test(tree_info, facts_are_on_their_lines)
+{
+	ofs_tree_forget(t, make_dir("cache/c\033[31m\nref x"), 1);
+	ofs_tree_forget(t, make("cache/c\033[31m\nref x/f"), 1);
+	ofs_tree_forget(t, make_dir("tasks/t\nX"), 1);
+	ofs_tree_forget(t, make_dir("tasks/t\nX/notes"), 1);
+	ofs_tree_forget(t, make("tasks/t\nX/notes/f"), 1);
+	cr_expect_not_null(
+		strstr(text_of("cache/c\033[31m\nref x/f:summary"), "category c^Jref x\n"));
+	cr_expect_not_null(strstr(text_of("tasks/t\nX/notes/f:summary"), "task t^JX\n"));
 }
 
 /* ---- names */

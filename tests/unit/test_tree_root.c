@@ -209,6 +209,7 @@ Test(tree_root, an_agent_stays_and_may_get_another_name)
 	cr_expect_eq(try_move("agents/b/agents/c", "agents/c", 0), -EPERM);
 	cr_expect_eq(try_move("cache/d", "agents/d", 0), -EPERM);
 	cr_expect_eq(try_move("cache/d", "agents/a", RENAME_EXCHANGE), -EPERM);
+	cr_expect_eq(try_move("agents/a", "agents/a\n2026-01-01\tforged", 0), -EINVAL);
 	put("agents/a/cache/x");
 	if (try_move("agents/a", "agents/z", 0) == 0) {
 		expect_whole("agents/z");
@@ -430,6 +431,30 @@ Test(tree_root, a_store_from_before_with_names_of_now)
 	cr_expect_eq(try_walk("agents/b/x"), 0);
 }
 
+/* An agent of a store from before whose name would forge a row of the ledger. */
+Test(tree_root, rows_of_the_ledger)
+{
+	static const char row[] = "run\tme\tt\t1\t2\t3\t4";
+	struct ofs_store *store;
+	struct ofs_error err;
+	struct ofs_attr at;
+	char text[512];
+	ssize_t n;
+
+	ofs_tree_close(t);
+	cr_assert_eq(ofs_store_open(path, &plain_store, &err, &store), 0);
+	cr_assert_eq(ofs_store_lookup(store, OFS_ROOT_INO, "agents", &at), 0);
+	make_in_store(store, at.ino, "a\n2026-01-01\tforged", S_IFDIR | 0700, &at);
+	ofs_store_close(store);
+	open_tree();
+	cr_assert_eq(set(walk("agents/a\n2026-01-01\tforged"), "ledger", row), 0);
+	n = ofs_tree_read(t, hold(".offload/ledger"), text, sizeof(text) - 1, 0);
+	cr_assert_gt(n, 0);
+	text[n] = 0;
+	cr_expect_not_null(strstr(text, "\trun\tagents/a^J2026-01-01 forged/me\tt\t1\t2\t3\t4\n"),
+			   "%s", text);
+}
+
 /* ---- separation */
 
 Test(tree_root, what_is_found_is_of_the_tree)
@@ -466,6 +491,39 @@ Test(tree_root, what_is_found_is_of_the_tree)
 	cr_expect_eq(listed("", "views/by-tag/good"), 2);
 	cr_expect_eq(by_ref("agents/b", file[3]), -ENOENT);
 	cr_expect_eq(by_ref("", file[3]), 0);
+}
+
+/* An answer that was kept is not given again after a change in a tree that the query asks. */
+Test(tree_root, answers_are_of_now)
+{
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	cr_assert_eq(try_mkdir("agents/a/agents/b"), 0);
+	cr_expect_eq(found("agents/a", "agent:b pineapple"), 0);
+	put_text("agents/a/agents/b/cache/x", "a pineapple grows\n");
+	ahead += 3 * OFS_NS_PER_S;
+	cr_expect_gt(found("agents/a", "agent:b pineapple"), 0);
+}
+
+/* Each symbolic link and special file belongs to one tree, too. */
+Test(tree_root, names_in_two_trees)
+{
+	struct ofs_entry e;
+	ofs_node d;
+	int r;
+
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	d = make_dir("agents/a/persistent/d");
+	for (int i = 0; i < 2; i++) {
+		r = i ? ofs_tree_mknod(t, d, "n", S_IFIFO | 0600, 0, &cred, &e)
+		      : ofs_tree_symlink(t, d, "n", "x", &cred, &e);
+		cr_assert_eq(r, 0);
+		link_to(e.node, "agents/a/cache/n");
+		cr_expect_eq(try_move("agents/a/persistent/d", "persistent/d", 0), -EXDEV);
+		drop("agents/a/cache/n");
+		cr_expect_eq(try_move("agents/a/persistent/d", "persistent/d", 0), 0);
+		move("persistent/d", "agents/a/persistent/d");
+		drop("agents/a/persistent/d/n");
+	}
 }
 
 /* ---- lifetimes */
@@ -507,6 +565,26 @@ Test(tree_root, a_collection_is_of_the_tree_and_those_in_it)
 	cr_expect_eq(try_walk("agents/b/cache/web/x"), 0);
 	cr_expect_eq(try_walk("cache/web/x"), 0);
 	cr_expect_eq(collect_all(""), 2);
+}
+
+/* An agent does not learn which task of the tree around it refers to its file. */
+Test(tree_root, reasons_are_of_the_tree_that_asks)
+{
+	static const char *const trees[] = { "agents/a", "" };
+
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	put("agents/a/cache/web/x");
+	cr_assert_eq(set(walk("agents/a/cache/web/x"), "ttl", "1s"), 0);
+	put_text("tasks/secret/history/step_1.json", "{\"outcome_ref\": \"agents/a/cache/web/x\"}");
+	ahead += 60 * OFS_NS_PER_S;
+	for (size_t i = 0; i < 2; i++) {
+		const char *item;
+
+		json_decref(collect(trees[i], "dry-run"));
+		item = xattr(walk(trees[i]), "gc.0");
+		cr_expect_not_null(strstr(item, "refers to it"), "%s", item);
+		cr_expect_eq(strstr(item, "secret") != NULL, i == 1, "%s", item);
+	}
 }
 
 static void expect_tombstone(const char *tree, ofs_node file, const char *p, const char *agent)

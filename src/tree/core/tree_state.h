@@ -40,6 +40,7 @@
 #define OFS_NODE_FAR (UINT64_C(1) << 59)
 #define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* with a hash in the low bits, */
 #define OFS_MADE_BITS 60 /* this many of them */
+#define OFS_MADE_MASK ((UINT64_C(1) << OFS_MADE_BITS) - 1)
 
 /* Virtual directories of a tree, which its link count includes: refs, views, search, .offload. */
 #define OFS_ROOT_VIRTUAL_DIRS 4

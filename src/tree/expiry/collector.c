@@ -241,11 +241,16 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
 	struct ofs_collect_item item = { .ino = file->ino, .size = file->size, .action = action };
+	struct ofs_facts known = *facts;
+	struct ofs_root *in;
 
 	if (c->nitems == OFS_COLLECT_ITEMS_MAX || ofs_place_of(c->tree, file->ino, &place) < 0)
 		return false;
+	if (facts->step &&
+	    (ofs_root_of(c->tree, facts->step, &in) < 0 || !ofs_root_is_in(in, c->asking)))
+		known.step = 0;
 	if (facts->step)
-		ofs_lifetime_explain(c->tree, facts, OFS_KEEP_REFERENCED, 0, &why);
+		ofs_lifetime_explain(c->tree, &known, OFS_KEEP_REFERENCED, 0, &why);
 	else
 		ofs_lifetime_cause(facts, &why);
 	item.at = at ? ofs_lifetime_wall_time(c->tree, at) : 0;

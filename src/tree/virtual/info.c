@@ -184,6 +184,7 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_FREE char *title = ofs_label_text(t, src->attr.ino, OFS_LABEL_TITLE), *path = NULL;
+	OFS_FREE char *category = NULL, *task = NULL;
 	char ref[OFS_REF_SIZE];
 	int r;
 
@@ -198,10 +199,12 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 		ofs_buf_printf(out, "%s\n", shown);
 	}
 	path = ofs_text_shown((const char *)place.path.data);
+	category = ofs_text_shown(place.category);
+	task = ofs_text_shown(place.task);
 	if (ofs_place_check(t, place.root, &src->attr, cred) == 0)
 		ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n", path, ref,
-			       ofs_tier_names[ofs_place_tier(&place)], place.category,
-			       place.task[0] ? ", task " : "", place.task);
+			       ofs_tier_names[ofs_place_tier(&place)], category,
+			       *task ? ", task " : "", task);
 	else
 		ofs_buf_printf(out, "ref %s\n", ref);
 	ofs_buf_printf(out, "%s, %" PRIu64 " bytes, %" PRIu64 " lines\n", mime, src->attr.size,

@@ -431,7 +431,7 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	return 0;
 }
 
-static uint64_t last_change(struct ofs_tree *t, const struct ofs_root *root)
+static uint64_t last_change(struct ofs_tree *t, struct ofs_root *root)
 {
 	return (uint64_t)ofs_changes_last(root->changes);
 }

@@ -126,16 +126,20 @@ static int print_entry(void *arg, const struct ofs_ledger_entry *e)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
 	const char *agent = agent_in(l, e->who, &path);
 	time_t seconds = (time_t)e->day * SECONDS_PER_DAY;
+	OFS_FREE char *shown = NULL;
 	char day[32];
 	struct tm tm;
 
 	if (!agent)
 		return 0;
 	strftime(day, sizeof(day), "%Y-%m-%d", gmtime_r(&seconds, &tm));
+	shown = ofs_text_shown(ofs_buf_str(&path));
+	for (char *tab = shown; (tab = strchr(tab, '\t'));)
+		*tab = ' ';
 	ofs_buf_printf(l->out,
 		       "%s\t%.*s\t%s%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", day,
-		       (int)strcspn(e->who, "\t"), e->who, ofs_buf_str(&path), agent, e->results,
-		       e->offloaded, e->pointers, e->read);
+		       (int)strcspn(e->who, "\t"), e->who, shown, agent, e->results, e->offloaded,
+		       e->pointers, e->read);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "tree/virtual/made.h"
 
 #include <pthread.h>
+#include <sys/random.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -66,12 +67,18 @@ struct ofs_made_nodes {
 	TAILQ_HEAD(made_list, ofs_made) by_use; /* nodes with `bytes`, most recently used last */
 	size_t bytes; /* their sum */
 	struct ofs_map kept; /* inode of a tree's directory -> struct kept */
+
+	uint8_t secret[OFS_SHA256_SIZE]; /* constant; see ofs_made_derive() */
 };
 
 struct ofs_made_nodes *ofs_made_nodes_create(void)
 {
 	struct ofs_made_nodes *n = ofs_alloc(sizeof(*n));
 
+	if (getrandom(n->secret, sizeof(n->secret), 0) != sizeof(n->secret)) {
+		free(n);
+		return NULL;
+	}
 	pthread_mutex_init(&n->lock, NULL);
 	TAILQ_INIT(&n->by_use);
 	return n;
@@ -170,19 +177,24 @@ static void note_use(struct ofs_made_nodes *n, struct ofs_made *m)
 	TAILQ_INSERT_TAIL(&n->by_use, m, by_use);
 }
 
-void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
+ofs_node ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 {
 	struct ofs_made_nodes *n = t->made;
 	OFS_LOCKED(&n->lock);
-	struct ofs_made *there = ofs_map_get(&n->nodes, m->node);
+	struct ofs_made *there;
+	ofs_node node;
 
+	while ((there = ofs_map_get(&n->nodes, m->node)) &&
+	       memcmp(there->id, m->id, sizeof(m->id)) != 0)
+		m->node = OFS_NODE_DERIVED | ((m->node + 1) & OFS_MADE_MASK);
+	node = m->node;
 	if (there) {
 		there->refs++;
 		note_use(n, there);
 		if (there->slice)
 			there->slice->asked = m->slice->asked;
 		made_destroy(m);
-		return;
+		return node;
 	}
 	m->refs = 1 + (uintptr_t)ofs_map_remove(&n->emptied, m->node);
 	m->attr.ino = m->node;
@@ -192,6 +204,7 @@ void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 	if (m->bytes)
 		TAILQ_INSERT_TAIL(&n->by_use, m, by_use);
 	relieve(n);
+	return node;
 }
 
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node)
@@ -260,11 +273,27 @@ size_t ofs_made_list_slices(struct ofs_tree *t, struct ofs_slice_use *ret, size_
 	return n;
 }
 
-ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len)
+/*
+ * Texts of all trees share the table, and an agent can choose its own: with a hash that it can
+ * compute, or a weak one whose key it can infer from st_ino, it could look for the number of
+ * another's text.
+ */
+ofs_node ofs_made_derive(struct ofs_tree *t, ofs_node parent, const char *name,
+			 const struct ofs_attr *access, const void *what, size_t len,
+			 uint8_t ret_id[OFS_SHA256_SIZE])
 {
-	uint64_t sum = ofs_checksum(name, strlen(name), parent);
+	const uint64_t head[] = { parent, access->mode & 0444, access->uid, access->gid };
+	struct ofs_sha256 *h = ofs_sha256_create();
+	uint64_t number;
 
-	return OFS_NODE_DERIVED | ofs_checksum(what, len, sum) >> (64 - OFS_MADE_BITS);
+	ofs_sha256_update(h, t->made->secret, sizeof(t->made->secret));
+	ofs_sha256_update(h, head, sizeof(head));
+	ofs_sha256_update(h, name, strlen(name) + 1);
+	ofs_sha256_update(h, what, len);
+	ofs_sha256_final(h, ret_id);
+	ofs_sha256_destroy(h);
+	memcpy(&number, ret_id, sizeof(number));
+	return OFS_NODE_DERIVED | (number & OFS_MADE_MASK);
 }
 
 static bool is_known(struct ofs_made_nodes *n, ofs_node node)
@@ -314,12 +343,9 @@ int ofs_made_get_text(const struct ofs_made *m, struct ofs_buf *out)
 void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		   const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret)
 {
-	const uint32_t access[] = { attr->mode & 0444, attr->uid, attr->gid };
 	struct ofs_made *m = ofs_alloc(sizeof(*m));
 
-	/* A node keeps its attributes while it is held, so its rights are part of its identity. */
-	m->node = ofs_made_derive(ofs_made_derive(parent, name, access, sizeof(access)), name,
-				  text->data, text->len);
+	m->node = ofs_made_derive(t, parent, name, attr, text->data, text->len, m->id);
 	m->attr = *attr;
 	m->attr.ino = m->node;
 	m->attr.mode = S_IFREG | (attr->mode & 0444);
@@ -330,7 +356,7 @@ void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 	*text = (struct ofs_buf)OFS_BUF_INIT;
 	pack(t->made, m);
 	ofs_stat_fill_entry(&m->attr, false, ret);
-	ofs_made_share(t, m);
+	ret->node = ret->attr.st_ino = ofs_made_share(t, m);
 }
 
 /* ---- texts that are kept */

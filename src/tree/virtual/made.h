@@ -8,6 +8,7 @@
 
 #include <sys/queue.h>
 
+#include "codec/hash.h"
 #include "tree/core/root.h"
 #include "tree/virtual/lines.h"
 
@@ -38,6 +39,7 @@ struct ofs_slice {
 /* Constant once it is in the table, except for slice->version and what made.c's lock guards. */
 struct ofs_made {
 	ofs_node node;
+	uint8_t id[OFS_SHA256_SIZE]; /* equal only for the same node; see ofs_made_derive() */
 	uint64_t refs; /* guarded by made.c's lock, as are the next three */
 	uint64_t users; /* how many of these are from ofs_made_get() */
 	size_t bytes; /* memory it takes; 0: it never loses its content */
@@ -51,9 +53,10 @@ struct ofs_made {
 
 /*
  * Takes ownership of `m` and puts it into the table with one reference. If its node is there
- * already, that one gets the reference and `m` is freed.
+ * already, that one gets the reference and `m` is freed. Returns its number, which is not m->node
+ * if another node has that.
  */
-void ofs_made_share(struct ofs_tree *t, struct ofs_made *m);
+ofs_node ofs_made_share(struct ofs_tree *t, struct ofs_made *m);
 
 /* Returns the node with a reference for ofs_made_put(), or NULL. The latter ignores NULL. */
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node);
@@ -76,8 +79,14 @@ size_t ofs_made_list_slices(struct ofs_tree *t, struct ofs_slice_use *ret, size_
 /* Appends the content of a file made by ofs_made_text(). Returns 0 or -errno. */
 int ofs_made_get_text(const struct ofs_made *m, struct ofs_buf *out);
 
-/* Returns the number of the node `name` in `parent` with the content `what`. */
-ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len);
+/*
+ * Sets the identity of the node `name` in `parent` with the owner and the read permissions of
+ * `access` and the content `what`, and returns its number. A node keeps its attributes while it is
+ * held, so rights are part of its identity. Nobody can predict the number.
+ */
+ofs_node ofs_made_derive(struct ofs_tree *t, ofs_node parent, const char *name,
+			 const struct ofs_attr *access, const void *what, size_t len,
+			 uint8_t ret_id[OFS_SHA256_SIZE]);
 
 /*
  * Makes a file with the content `text`, which it takes over, and the owner, times and read
@@ -112,7 +121,7 @@ int ofs_made_keep(struct ofs_tree *t, const struct ofs_root *root, enum ofs_kept
 /* A kind of files whose names are requests. `make` gets a struct ofs_asked. */
 struct ofs_answers {
 	enum ofs_kept_kind kind;
-	uint64_t (*state)(struct ofs_tree *t, const struct ofs_root *root);
+	uint64_t (*state)(struct ofs_tree *t, struct ofs_root *root);
 	ofs_kept_fn make;
 };
 

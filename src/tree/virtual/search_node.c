@@ -8,16 +8,30 @@
 #include "tree/search/query.h"
 #include "tree/search/search.h"
 
-/* A checksum of everything that an answer depends on, except the time. */
-static uint64_t state_now(struct ofs_tree *t, const struct ofs_root *root)
+static int add_change(void *arg, struct ofs_root *root)
+{
+	int64_t last = ofs_changes_last(root->changes);
+	uint64_t *sum = arg;
+
+	*sum = ofs_checksum(&last, sizeof(last), *sum);
+	return 0;
+}
+
+/*
+ * A checksum of everything that an answer depends on, except the time. A query may ask the trees in
+ * this one, too.
+ */
+static uint64_t state_now(struct ofs_tree *t, struct ofs_root *root)
 {
 	struct ofs_indexer_stats stats = { 0 };
+	uint64_t changes = 0;
 
 	/* The index has no files of agents' trees. */
 	if (!root->above)
 		ofs_indexer_stats(t->indexer, &stats);
-	return ofs_checksum((const uint64_t[]){ (uint64_t)ofs_changes_last(root->changes),
-						stats.files, stats.documents, stats.waiting },
+	ofs_root_each(t, root, add_change, &changes);
+	return ofs_checksum((const uint64_t[]){ changes, stats.files, stats.documents,
+						stats.waiting },
 			    4 * sizeof(uint64_t), 0);
 }
 

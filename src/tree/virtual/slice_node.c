@@ -69,8 +69,8 @@ static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 		       const struct ofs_slice_spec *spec, char *path, struct ofs_range *range,
 		       struct ofs_entry *ret)
 {
-	const uint64_t what[] = { base->attr.ino, base->attr.version, spec->first, spec->last,
-				  range->len };
+	const uint64_t what[] = { base->attr.region, base->attr.version, spec->kind,
+				  spec->first,	     spec->last,	 range->len };
 	struct ofs_made *m = ofs_alloc(sizeof(*m));
 
 	m->slice = ofs_alloc(sizeof(*m->slice));
@@ -85,12 +85,11 @@ static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 	};
 	*range = (struct ofs_range){ .notice = OFS_BUF_INIT };
 	/* The path is part of the notice, and so of the identity. */
-	m->node = ofs_made_derive(spec->kind, path, what, sizeof(what));
-	ret->node = m->node;
+	m->node = ofs_made_derive(t, base->attr.ino, path, &base->attr, what, sizeof(what), m->id);
 	ret->keep_name = false;
 	ret->keep_attr = true;
 	slice_stat(m, &base->attr, &ret->attr);
-	ofs_made_share(t, m);
+	ret->node = ret->attr.st_ino = ofs_made_share(t, m);
 }
 
 /* Makes a slice of a virtual file, as a text of its own. */

@@ -366,6 +366,12 @@ static int lookup_link(struct ofs_tree *t, ofs_node dir, const struct ofs_view_d
 	return 0;
 }
 
+static ofs_node derive_dir(struct ofs_tree *t, ofs_node dir, const char *name,
+			   uint8_t ret_id[OFS_SHA256_SIZE])
+{
+	return ofs_made_derive(t, dir, name, &(struct ofs_attr){ 0 }, NULL, 0, ret_id);
+}
+
 static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
 		      const char *name, struct ofs_entry *ret)
 {
@@ -381,13 +387,13 @@ static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_di
 	ofs_buf_append(&m->text, name, strlen(name) + 1);
 	m->text.len--;
 	m->parent = dir;
-	m->node = ofs_made_derive(dir, name, NULL, 0);
+	m->node = derive_dir(t, dir, name, m->id);
 	ofs_stat_make_up(t, d->root, m->node, S_IFDIR | OFS_VIEW_MODE, &m->attr);
 	ofs_view_set_times(d->root, &m->attr);
 	/* If the node exists already, ofs_made_share() frees `m`; both are the same. */
 	ofs_stat_fill_entry(&m->attr, true, ret);
 	ret->keep_attr = false;
-	ofs_made_share(t, m);
+	ret->node = ret->attr.st_ino = ofs_made_share(t, m);
 	return 0;
 }
 
@@ -456,11 +462,12 @@ void ofs_view_moved(struct ofs_tree *t, const struct ofs_move *m)
 static void fill_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
 			const char *name, uint64_t ino, bool plus, struct ofs_entry *ret)
 {
+	uint8_t id[OFS_SHA256_SIZE];
 	struct ofs_attr attr;
 
 	*ret = (struct ofs_entry){ .attr.st_mode = S_IFDIR };
 	if (!ofs_view_has_links(d)) {
-		ret->attr.st_ino = ofs_made_derive(dir, name, NULL, 0);
+		ret->attr.st_ino = derive_dir(t, dir, name, id);
 		return;
 	}
 	ret->attr.st_mode = S_IFLNK;
