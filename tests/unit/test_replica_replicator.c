@@ -2,9 +2,12 @@
 /* Stores that share a remote in memory. */
 #include "replica/replicator.h"
 
+#include <inttypes.h>
+
 #include "replica/detach.h"
 #include "replica/rebuild.h"
 #include "replica/replica_state.h"
+#include "replica/salvage.h"
 #include "test_replica_fixture.h"
 #include "test_store_fixture.h"
 
@@ -346,6 +349,37 @@ Test(replica_replicator, what_cannot_be_read_for_a_moment_is_sent_later)
 	cr_assert_eq(rebuild("other"), 0, "%s", err.text);
 	mount();
 	expect_noise(a, 0, 3 * MIB, 1);
+}
+
+/* ---- what was never sent */
+
+static int note_salvaged(void *arg, const char *what, uint64_t size)
+{
+	ofs_buf_printf(arg, "%s %" PRIu64 "\n", what, size);
+	return 0;
+}
+
+Test(replica_replicator, what_the_remote_never_received_is_salvaged)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf found = OFS_BUF_INIT;
+	OFS_FREE char *into = ofs_format("%s/salvaged", dir);
+	const struct ofs_salvage set = {
+		.remote = &access_, .into = into, .found = note_salvaged, .arg = &found
+	};
+	uint64_t d, gone;
+
+	mount();
+	make_noise(OFS_ROOT_INO, "sent", 1000, 1);
+	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
+	remote.fault = fail_all;
+	d = make_dir(OFS_ROOT_INO, "d");
+	make_noise(d, "f", 5000, 2);
+	gone = make_noise(d, "gone", 1000, 3);
+	remove_file(d, "gone", gone);
+	unmount(0);
+	remote.fault = NULL;
+	cr_assert_eq(ofs_salvage(path, &set, &err), 0, "%s", err.text);
+	cr_assert_str_eq(ofs_buf_str(&found), "d/f 5000\n");
 }
 
 /* ---- ending replication */
