@@ -210,11 +210,22 @@ static void end_job(struct ofs_gc *g, enum ofs_work_state state, int error)
 	g->running = NULL;
 }
 
-/* Starts the first job, unless it is the turn of a run that nobody has asked for; `lock` held. */
+/* True if the job does all that a run of the collector's own accord would do. */
+static bool is_whole(const struct job *job)
+{
+	return !job->request.dry && !job->request.root->above;
+}
+
+/*
+ * Starts the first job, unless it is the turn of a run that nobody has asked for and that the job
+ * does not do; `lock` held.
+ */
 static struct job *start_job(struct ofs_gc *g, struct rhythm *h)
 {
-	struct job *job = h->due && h->asked ? NULL : g->queue;
+	struct job *job = g->queue;
 
+	if (job && h->due && h->asked && !is_whole(job))
+		job = NULL;
 	if (job) {
 		g->queue = job->next;
 		ofs_collector_clear(g->collector, job->request.root);
@@ -234,7 +245,7 @@ static void look(struct ofs_gc *g, struct rhythm *h)
 
 	pthread_mutex_lock(&g->lock);
 	job = start_job(g, h);
-	whole = job ? !job->request.dry && !job->request.root->above : h->due;
+	whole = job ? is_whole(job) : h->due;
 	g->kicked = g->kicked && !whole;
 	pthread_mutex_unlock(&g->lock);
 	if (!job && !whole)
