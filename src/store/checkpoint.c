@@ -320,6 +320,7 @@ bool ofs_store_is_dirty(struct ofs_store *s)
 int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 {
 	OFS_CLEANUP(checkpoint_finish) struct checkpoint cp = { 0 };
+	uint64_t index = 0;
 	size_t i;
 	int r;
 
@@ -352,7 +353,9 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	}
 	ofs_store_refresh_charges(s);
 	r = ofs_store_trim(s, false);
+	ofs_index_disk_usage(s->index, &index);
 	pthread_mutex_lock(&s->lock);
+	s->room.index = index;
 	pthread_cond_broadcast(&s->room.made);
 	pthread_mutex_unlock(&s->lock);
 	return r;

@@ -97,6 +97,7 @@ static int try_expire(struct ofs_store *s, const struct expiry *x, bool gathered
 	if (r < 0)
 		return r;
 	OFS_LOCKED(&s->lock);
+	ofs_store_wait_for_checkpoint(s);
 	ofs_store_evict(s);
 	r = expire_check(s, x, &n);
 	if (r == 0 && !gathered)

@@ -84,7 +84,7 @@ static int try_set(struct ofs_store *s, struct ofs_record *rec, int flags, bool 
 	int r;
 
 	OFS_LOCKED(&s->lock);
-	ofs_store_wait_for_memory(s);
+	ofs_store_wait_for_checkpoint(s);
 	ofs_store_evict(s);
 	r = ofs_store_xattrs(s, rec->ino, &n);
 	if (r == 0)

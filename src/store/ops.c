@@ -281,14 +281,15 @@ static uint64_t left_over(const struct ofs_inode *n)
 	return n->row.nlink || n->gone ? 0 : n->row.ino;
 }
 
-static int remove_name(struct ofs_store *s, uint64_t dir, const char *name, bool directory,
-		       uint64_t *ret_left)
+static int try_remove(struct ofs_store *s, uint64_t dir, const char *name, bool directory,
+		      uint64_t *ret_left)
 {
 	struct ofs_record rec = { .type = OFS_RECORD_UNLINK, .dir = dir, .name = name };
 	struct ofs_inode *parent, *n;
 	int r;
 
 	OFS_LOCKED(&s->lock);
+	ofs_store_wait_for_checkpoint(s);
 	r = find_entry(s, dir, name, &parent, &n);
 	if (r < 0)
 		return r;
@@ -300,6 +301,17 @@ static int remove_name(struct ofs_store *s, uint64_t dir, const char *name, bool
 		r = ofs_store_log(s, &rec, NULL, 0);
 	if (r == 0 && ret_left)
 		*ret_left = left_over(n);
+	return r;
+}
+
+static int remove_name(struct ofs_store *s, uint64_t dir, const char *name, bool directory,
+		       uint64_t *ret_left)
+{
+	int r;
+
+	do
+		r = try_remove(s, dir, name, directory, ret_left);
+	while (ofs_store_make_room(s, r));
 	return r;
 }
 
@@ -396,7 +408,7 @@ static int try_move(struct ofs_store *s, const struct ofs_move *m, uint64_t *ret
 
 	OFS_LOCKED(&s->lock);
 	if (m->mark) {
-		ofs_store_wait_for_memory(s);
+		ofs_store_wait_for_checkpoint(s);
 		ofs_store_evict(s);
 	}
 	r = check_rename(s, m, &what);

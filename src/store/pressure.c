@@ -12,6 +12,9 @@
 #define INODE_COST 512u /* bytes that an inode takes in the index, rounded up */
 #define RESERVE_BYTES (UINT64_C(8) << 20)
 #define RETRY_NS (250 * OFS_NS_PER_MS)
+#define DIRTY_MAX 32768u
+#define DIRTY_MIN 64u
+#define DIRTY_COST (16 * BLOCK) /* more than two dirty inodes add to the log of the index */
 
 /* ---- the journal */
 
@@ -107,6 +110,21 @@ bool ofs_reserve_is_tight(struct ofs_store *s)
 void ofs_reserve_remove(struct ofs_store *s)
 {
 	ofs_io_unlink(s->dirfd, "reserve");
+}
+
+size_t ofs_store_dirty_max(struct ofs_store *s)
+{
+	struct statvfs st;
+	uint64_t room;
+
+	if (fstatvfs(s->dirfd, &st) < 0)
+		return DIRTY_MAX;
+	room = st.f_bavail * st.f_frsize + (s->reserve.there ? RESERVE_BYTES : 0);
+	/* A checkpoint writes each page of the index once at most. */
+	if (s->room.index <= room)
+		return DIRTY_MAX;
+	return (size_t)OFS_MIN(OFS_MAX(room / DIRTY_COST, (uint64_t)DIRTY_MIN),
+			       (uint64_t)DIRTY_MAX);
 }
 
 /* ---- figures */

@@ -31,6 +31,7 @@ struct ofs_room {
 	bool wanted; /* a writer waits for room to be made */
 	uint64_t rounds; /* how often room was made for that */
 	uint64_t changes; /* the store's `changes` when it was made last */
+	uint64_t index; /* bytes of the index, as of the last checkpoint */
 };
 
 /* The error means that the disk is full. */
@@ -60,10 +61,17 @@ bool ofs_store_is_stopping(struct ofs_store *s);
 int ofs_store_wait_for_room(struct ofs_store *s);
 
 /*
- * For writers of what is large in memory (inode.h), with `lock` held: waits for a checkpoint if
- * memory holds too much. `lock` is released meanwhile.
+ * So many dirty inodes, or more, call for a checkpoint: fewer where the disk has little room for
+ * what that writes. `lock` held.
  */
-void ofs_store_wait_for_memory(struct ofs_store *s);
+size_t ofs_store_dirty_max(struct ofs_store *s);
+
+/*
+ * For changes that are large in memory (inode.h) or free space, with `lock` held: waits for a
+ * checkpoint if memory holds too much, or more changes than the disk has room for. `lock` is
+ * released meanwhile.
+ */
+void ofs_store_wait_for_checkpoint(struct ofs_store *s);
 
 /*
  * For writers whose change failed with `r`, before they take any lock: if the disk is full, waits

@@ -13,7 +13,7 @@
 
 #define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* longest wait of a change for the index */
 #define BATCHES_MAX 8 /* in one cycle, under pressure */
-#define DIRTY_MAX 32768 /* dirty inodes, less those that drafts keep in memory anyway */
+#define DIRTY_LOOK 64 /* changes between two looks at the room on the disk */
 #define TICK_MIN (20 * OFS_NS_PER_MS)
 #define TICK_MAX (250 * OFS_NS_PER_MS)
 #define RETRY_DELAY (5 * OFS_NS_PER_S) /* after a failed cycle */
@@ -222,6 +222,14 @@ static void sealer_wait(struct ofs_store *s)
 	ofs_cond_wait_until(&s->sealer.wake, &s->lock, until);
 }
 
+/* Counts dirty inodes, less those that drafts keep in memory anyway; `lock` held. */
+static bool is_too_dirty(struct ofs_store *s, size_t times)
+{
+	size_t n = s->dirty.n - OFS_MIN(s->dirty.n, s->drafts.n);
+
+	return n && n / times > ofs_store_dirty_max(s);
+}
+
 /* Returns what to do next, and for which drafts; `lock` held. */
 static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 {
@@ -236,9 +244,8 @@ static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 	}
 	if (s->broken) /* fails, which wakes those who wait for it */
 		return WORK_SEAL;
-	if (s->dirty_since &&
-	    (s->dirty_since <= when->now - CHECKPOINT_AGE ||
-	     s->dirty.n - OFS_MIN(s->dirty.n, s->drafts.n) > DIRTY_MAX || ofs_store_is_heavy(s, 1)))
+	if (s->dirty_since && (s->dirty_since <= when->now - CHECKPOINT_AGE || is_too_dirty(s, 1) ||
+			       ofs_store_is_heavy(s, 1)))
 		return WORK_CHECKPOINT;
 	if (ofs_seal_is_due(s, when))
 		return WORK_SEAL;
@@ -354,6 +361,7 @@ int ofs_store_start(struct ofs_store *s)
 	int r;
 
 	ofs_reserve_fill(s);
+	ofs_index_disk_usage(s->index, &s->room.index);
 	r = ofs_thread_start(&s->sealer.thread, "sealer", sealer_main, s);
 	s->sealer.runs = r == 0;
 	return r;
@@ -401,12 +409,13 @@ int ofs_store_wait_for_room(struct ofs_store *s)
 	return r;
 }
 
-void ofs_store_wait_for_memory(struct ofs_store *s)
+void ofs_store_wait_for_checkpoint(struct ofs_store *s)
 {
 	uint64_t cycles = s->room.cycles;
 
-	while (ofs_store_is_heavy(s, 4) && s->dirty_since && s->sealer.runs && !s->sealer.stop &&
-	       s->room.cycles == cycles) {
+	if (!ofs_store_is_heavy(s, 4) && (s->dirty.n % DIRTY_LOOK || !is_too_dirty(s, 2)))
+		return;
+	while (s->dirty_since && s->sealer.runs && !s->sealer.stop && s->room.cycles == cycles) {
 		pthread_cond_signal(&s->sealer.wake);
 		pthread_cond_wait(&s->room.made, &s->lock);
 	}

@@ -176,7 +176,7 @@ static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret
 	int r;
 
 	OFS_LOCKED(&s->lock);
-	ofs_store_wait_for_memory(s);
+	ofs_store_wait_for_checkpoint(s);
 	r = copy_files(s, c, &from, &to);
 	/* The source may have become shorter. */
 	if (r < 0 || c->from_off >= from->row.size)

@@ -231,4 +231,33 @@ def deleting_works_on_a_full_disk_and_makes_room(case, variant):
         m.unmount()
 
 
+@test(timeout=LIMIT, root=True)
+def removing_very_many_files_works_on_a_full_disk(case):
+    """The index is larger than the reserve, and every removal touches other pages of it."""
+    disk = Disk(case, 96)
+    m = launch(case, SEAL_SOON, store=os.path.join(disk.path, "store"))
+    assert m.comes_up()
+    folder = m("persistent/many")
+    os.makedirs(folder)
+    names = [f"{i:05}-" + "x" * 240 for i in range(20000)]
+    for name in names:
+        os.close(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT))
+    eventually(lambda: os.stat(os.path.join(disk.path, "store/index.db")).st_size > 10 * MIB,
+               "the index has them", 60)  # fmt: skip
+    os.mkdir(m("cache/large"))
+    os.mkdir(m("cache/small"))
+    files = fill(m, "cache/large", 100)
+    files.update(fill_to_the_brim(m, "cache/small"))
+    with kept(disk.image, m.store):
+        victims = seeded("many").sample(names, 15000)
+        for name in victims:
+            os.unlink(os.path.join(folder, name))
+        report(rounds=1, files=compare(files))
+        m.unmount()
+    m = launch(case, SEAL_SOON, store=m.store)
+    assert m.comes_up()
+    assert set(os.listdir(m("persistent/many"))) == set(names) - set(victims)
+    m.unmount()
+
+
 main()
