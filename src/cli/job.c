@@ -213,6 +213,9 @@ static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_er
 	const char *where = job_where(job), *verb = job->kind->verb, *noun = job->kind->noun;
 	OFS_FREE char *agent = NULL;
 
+	/* A request that was in flight over io_uring; to our callers it means a job that was stopped. */
+	if (code == ECANCELED)
+		code = ECONNABORTED;
 	if (code == EPROTO)
 		return ofs_error_set(err, code, "cannot make sense of what the tree of '%s' says",
 				     where);
