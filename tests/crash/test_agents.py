@@ -106,6 +106,9 @@ class Mover(threading.Thread):
             kind = rng.choice(["tree", "dir", "file", "file", "move", "move", "move", "move",
                                "name", "unlink", "rmdir", "rmdir", "sync"])  # fmt: skip
             tree, number = rng.choice(sorted(s.trees)), rng.randrange(10**6)
+            # Nothing is replaced.
+            if str(number) in {os.path.basename(p) for p in s.trees | s.dirs | set(s.files)}:
+                continue
             folders = [join(tree, "cache")] + [d for d in s.dirs if d.startswith(join(tree, "cache"))]
             inner = sorted(s.trees - {""})
             things = sorted(s.files) + sorted(s.dirs)
