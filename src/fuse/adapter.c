@@ -204,16 +204,15 @@ static struct ofs_cred caller_of(fuse_req_t req)
 	return cred;
 }
 
-/* Answers a lookup, unless `lookup` returns -EAGAIN: returns false then. */
-static bool answer_lookup(struct ofs_tree *t, const struct ofs_work *work,
-			  int (*lookup)(struct ofs_tree *t, ofs_node parent, const char *name,
-					const struct ofs_cred *cred, struct ofs_entry *ret))
+/* Answers a lookup; with `here`, returns false instead if it must fetch content. */
+static bool answer_lookup(struct ofs_tree *t, const struct ofs_work *work, bool here)
 {
 	struct ofs_cred cred = caller_of(work->req);
 	struct ofs_entry entry;
-	int r = lookup(t, work->node, work->name, &cred, &entry);
+	int r = here ? ofs_tree_lookup_here(t, work->node, work->name, &cred, &entry)
+		     : ofs_tree_lookup_as(t, work->node, work->name, &cred, &entry);
 
-	if (r == -EAGAIN)
+	if (here && r == -EAGAIN)
 		return false;
 	if (r == -ENOENT && entry.keep_name) {
 		struct fuse_entry_param absent = { .ino = 0, .entry_timeout = FOREVER };
@@ -227,7 +226,7 @@ static bool answer_lookup(struct ofs_tree *t, const struct ofs_work *work,
 
 static void serve_lookup(struct ofs_tree *t, const struct ofs_work *work)
 {
-	answer_lookup(t, work, ofs_tree_lookup_as);
+	answer_lookup(t, work, false);
 	free((char *)work->name);
 }
 
@@ -238,10 +237,10 @@ static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct ofs_worker *worker = ofs_tree_is_search(work.node) ? s->searches : s->fetches;
 
 	if (is_stuck(req)) {
-		answer_lookup(s->tree, &work, ofs_tree_lookup_as);
+		answer_lookup(s->tree, &work, false);
 		return;
 	}
-	if (worker == s->fetches && answer_lookup(s->tree, &work, ofs_tree_lookup_here))
+	if (worker == s->fetches && answer_lookup(s->tree, &work, true))
 		return;
 	/* Over the classic transport `name` is valid only during this call. */
 	work.serve = serve_lookup;
@@ -491,10 +490,8 @@ static char *payload_of(fuse_req_t req, size_t size)
 	return NULL;
 }
 
-/* Answers a read, unless `read` returns -EAGAIN: returns false then. */
-static bool answer_read(struct ofs_tree *t, const struct ofs_work *work,
-			ssize_t (*read)(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
-					uint64_t off))
+/* Answers a read; with `here`, returns false instead if it must fetch content. */
+static bool answer_read(struct ofs_tree *t, const struct ofs_work *work, bool here)
 {
 	struct ofs_serving *s = serving_of(work->req);
 	OFS_FREE char *own = NULL;
@@ -503,8 +500,10 @@ static bool answer_read(struct ofs_tree *t, const struct ofs_work *work,
 
 	if (!buf)
 		buf = own = malloc(work->size ? work->size : 1);
-	n = buf ? read(t, work->node, buf, work->size, (uint64_t)work->off) : -ENOMEM;
-	if (n == -EAGAIN)
+	n = !buf   ? -ENOMEM
+	    : here ? ofs_tree_read_here(t, work->node, buf, work->size, (uint64_t)work->off)
+		   : ofs_tree_read(t, work->node, buf, work->size, (uint64_t)work->off);
+	if (here && n == -EAGAIN)
 		return false;
 	reply_bytes(work->req, n, buf);
 	if (!work->off)
@@ -514,7 +513,7 @@ static bool answer_read(struct ofs_tree *t, const struct ofs_work *work,
 
 static void serve_read(struct ofs_tree *t, const struct ofs_work *work)
 {
-	answer_read(t, work, ofs_tree_read);
+	answer_read(t, work, false);
 }
 
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
@@ -526,8 +525,8 @@ static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	};
 
 	(void)fi;
-	if (!is_stuck(req) && (answer_read(s->tree, &work, ofs_tree_read_here) ||
-			       ofs_worker_add(s->fetches, s->tree, &work)))
+	if (!is_stuck(req) &&
+	    (answer_read(s->tree, &work, true) || ofs_worker_add(s->fetches, s->tree, &work)))
 		return;
 	serve_read(s->tree, &work);
 }

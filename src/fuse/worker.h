@@ -34,9 +34,9 @@ typedef void (*ofs_worker_fn)(struct ofs_tree *t, const struct ofs_work *list, s
 struct ofs_worker *ofs_worker_create(ofs_worker_fn fn, unsigned int max);
 
 /*
- * Queues a request. With one thread, `fn` gets all that arrived while it was busy; with several, one
- * at a time. A thread that has queued a request does not end before all are answered, so the session
- * outlives them. Returns false if the worker cannot take the request.
+ * Queues a request. With one thread, `fn` gets all that arrived while it was busy; with several,
+ * one at a time. A thread that has queued a request does not end before all are answered, so the
+ * session outlives them. Returns false if the worker cannot take the request.
  */
 bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_work *work);
 

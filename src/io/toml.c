@@ -90,7 +90,7 @@ static int read_escape(struct parser *p, struct ofs_buf *out)
 	return 0;
 }
 
-/* After a backslash: skips white space that has a line end before anything else, if there is one. */
+/* After a backslash: skips white space that begins with the end of the line, if there is any. */
 static bool skip_line_end(struct parser *p)
 {
 	const char *at = p->at, *end = at;

@@ -108,7 +108,7 @@ static void end_job(struct ofs_pool_job *job)
 	free(job);
 }
 
-/* False: the last user is freeing the transaction, which a source may still wake until it is gone. */
+/* False: the last user is freeing the transaction, which a source may wake until then. */
 static bool add_user(struct ofs_transaction *t)
 {
 	unsigned int users = atomic_load(&t->users);
