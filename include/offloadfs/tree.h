@@ -90,7 +90,7 @@ struct ofs_tree_recap {
 	void *arg;
 };
 
-/** Whether listings hide the working tier. OFS_HIDE_AUTO: if the mount point is named .offload. */
+/** Hides the working tier from listings. OFS_HIDE_AUTO: if the mount point is named .offload. */
 enum ofs_hide_working {
 	OFS_HIDE_AUTO,
 	OFS_HIDE_ON,
@@ -98,7 +98,7 @@ enum ofs_hide_working {
 };
 
 /**
- * What st_blocks counts: bytes on disk, or bytes not in holes. The latter counts a file of up to
+ * st_blocks counts bytes on disk, or bytes not in holes. The latter counts a file of up to
  * 256 KiB whole.
  */
 enum ofs_blocks {
@@ -132,7 +132,7 @@ struct ofs_tree_options {
 	 * NULL: not mounted. Borrowed.
 	 */
 	const char *mountpoint;
-	/** Whether listings hide cache/, tasks/, agents/ and .offload/; they still open by name. */
+	/** Hides cache/, tasks/, agents/ and .offload/ from listings; they still open by name. */
 	enum ofs_hide_working hide_working;
 	enum ofs_blocks blocks;
 	/** Milliseconds without a write after which a file is sealed. */

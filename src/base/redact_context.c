@@ -17,7 +17,7 @@
 /* Limit of one match in PCRE2's units; a regex that needs more finds nothing. */
 #define MATCH_LIMIT 100000
 
-/* What a value must look like. A placeholder is never a secret. */
+/* The form that a value must have. A placeholder is never a secret. */
 enum look {
 	ANY,
 	KEY, /* a key or a good password */

@@ -254,7 +254,7 @@ static const char *const ages[] = { "30m", "6h", "24h", "7d", "30d", NULL };
 static const char *const lifetimes[] = { "30m", "6h", "24h", "7d", "30d", "never", NULL };
 
 /*
- * What placeholders stand for. A new placeholder needs a line here if anything can be offered for
+ * The values of placeholders. A new placeholder needs a line here if anything can be offered for
  * it.
  */
 static const struct kind {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a partly typed word can become. Candidates are printed as they are found, one to a line,
+ * The completions of a partly typed word. They are printed as they are found, one to a line,
  * each with a tab and a description. A last line that starts with ':' says what the shell is to
  * offer if there is none (`offload complete`). Names come from others: one that would not stay on
  * its line, or that looks like something else, is left out.

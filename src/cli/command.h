@@ -63,7 +63,7 @@ struct ofs_option {
 struct ofs_command {
 	const char *name;
 	/*
-	 * What follows the name. Words in lower case are typed as they are. Words in capitals are
+	 * The text after the name. Words in lower case are typed as they are. Words in capitals are
 	 * placeholders: like the `value` of an option, they say what is completed there
 	 * (candidates.h). Forms are separated by " | " or a new line.
 	 */

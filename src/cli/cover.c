@@ -48,7 +48,7 @@ struct hidden {
 	char *device, *root;
 };
 
-/* What is known about the mounts, and the places to cover. */
+/* The mounts, and the places to cover. */
 struct look {
 	const struct ofs_cover *c;
 	struct ofs_error *err;

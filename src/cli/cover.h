@@ -23,9 +23,9 @@ struct ofs_cover {
 /*
  * Puts the agent's tree onto the mount point, and a new /proc onto the old one. Covers every other
  * mount of the tree, the store and `servers` wherever a mount shows them, other mounts of proc, and
- * fusectl, which can end the daemon's connection. Filesystems that let their users control the kernel become
- * read-only. Before it reports success, it checks that nothing is still visible. Returns 0, or
- * -errno with the reason in `err`.
+ * fusectl, which can end the daemon's connection. Filesystems that let their users control the
+ * kernel become read-only. Before it reports success, it checks that nothing is still visible.
+ * Returns 0, or -errno with the reason in `err`.
  *
  * Not covered, because no mount shows them: the files of another filesystem that the store's
  * filesystem lies on or is exported from (the image of a disk, a directory that is a layer of an
