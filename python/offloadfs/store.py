@@ -26,6 +26,7 @@ SHORT, READ_BACK = 4096, 65536
 _READS_BACK = re.compile(
     r"\.offload/|\brefs/[0-9a-z]{1,8}(?![0-9a-z/])|offload://|\boffload\s+(slice|show|search)\b"
 )
+_NOT_IN_TITLES = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 class Store:
@@ -146,7 +147,7 @@ class Store:
                 return result
             given = [*args, *kwargs.values()]
             title = " ".join([name, *(str(a) for a in given if isinstance(a, (str, int, float)))])
-            more = {"title": title[:100], **options}
+            more = {"title": _NOT_IN_TITLES.sub(" ", title)[:100], **options}
             return self.shorten(result, max_bytes=max_bytes, arguments=given, **more)
 
         @functools.wraps(called)

@@ -64,6 +64,11 @@ class Tools(unittest.TestCase):
         self.assertTrue(pointer.startswith("[offloaded] run x 5000 (ref "), pointer)
         self.assertEqual(s._transport.calls[0][1]["task"], "t")
 
+    def test_a_title_is_one_line(self):
+        run = store().tool(lambda command: LONG, category="shell")
+        pointer = run("cat <<'EOF' |\n\tsort\x1b[1m \udcff")
+        self.assertTrue(pointer.startswith("[offloaded] <lambda> cat <<'EOF' | sort [1m"), pointer)
+
     def test_options(self):
         s = store()
 
