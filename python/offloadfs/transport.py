@@ -61,7 +61,8 @@ class Tool:
 
     def __init__(self, path: Optional[str], agent: Optional[str]) -> None:
         self.program = os.environ.get("OFFLOAD") or "offload"
-        self.env = {**os.environ, "OFFLOAD_TASK": ""}  # each call names its own task, or none
+        # Each call names its own task and agent, or none.
+        self.env = {**os.environ, "OFFLOAD_TASK": "", "OFFLOAD_AGENT": ""}
         self.cwd: Optional[str] = None
         self.where: List[str] = ["--agent", agent] if agent else []
         if path is None:

@@ -61,7 +61,8 @@ class Tool(Scratch):
         """Returns what the program receives from a call."""
         self.program(
             "print(json.dumps({'argv': sys.argv[1:], 'args': json.load(sys.stdin), "
-            "'cwd': os.getcwd(), 'dir': os.environ.get('OFFLOAD_DIR')}))"
+            "'cwd': os.getcwd(), 'dir': os.environ.get('OFFLOAD_DIR'), "
+            "'agent': os.environ.get('OFFLOAD_AGENT')}))"
         )
         return Store(*args, **options).call("tasks", a=1, b=None)
 
@@ -70,6 +71,10 @@ class Tool(Scratch):
         self.assertEqual(got["argv"], ["call", "tasks", "--json"])
         self.assertEqual(got["args"], {"a": 1})
         self.assertEqual(self.seen(agent="a/b")["argv"][3:], ["--agent", "a/b"])
+        os.environ["OFFLOAD_AGENT"] = "c"
+        self.assertEqual(self.seen()["argv"][3:], ["--agent", "c"])
+        got = self.seen(agent="")
+        self.assertEqual((got["argv"][3:], got["agent"]), ([], ""))
 
     def test_which_tree(self):
         os.environ["OFFLOAD_DIR"] = "/elsewhere"
