@@ -90,7 +90,7 @@ class Tool:
             )
         try:
             return subprocess.run(
-                [program, *words],
+                [os.path.abspath(program), *words],  # it runs in self.cwd
                 input=data,
                 capture_output=True,
                 timeout=timeout,
