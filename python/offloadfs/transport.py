@@ -71,7 +71,7 @@ class Tool:
         # An explicit path overrides the environment, like an option of the tool.
         self.env.pop("OFFLOAD_DIR", None)
         self.env.pop("OFFLOAD_STORE", None)
-        if os.path.ismount(path):
+        if _is_mounted(path):
             self.where += ["--dir", path]
         elif _is_store(path):
             self.where += ["--store", path]
@@ -147,6 +147,14 @@ class Tool:
             if any(t["name"] == task for t in self.call("tasks", {}, timeout)["tasks"]):
                 raise
             raise NotFound(str(e)) from None
+
+
+def _is_mounted(path: str) -> bool:
+    """True if a tree is mounted there. Asks no daemon, which might not answer."""
+    point = os.fsencode(os.path.realpath(path))
+    point = re.sub(rb"[\\ \t\n]", lambda m: b"\\%03o" % ord(m[0]), point)
+    with open("/proc/self/mounts", "rb") as mounts:
+        return any(line.split(b" ")[1:3] == [point, b"fuse.offloadfs"] for line in mounts)
 
 
 def _is_store(path: str) -> bool:
