@@ -215,6 +215,9 @@ class Server(Scratch):
             os.environ.update(OFFLOAD_SERVER=name, OFFLOAD_TOKEN="t-2")
             Store().call("tasks")
             self.assertEqual(server.asked[0][1], "/v1/tasks")
+            Store(agent="é日").call("tasks")
+            agent = server.asked.pop()[2]["Offload-Agent"]
+            self.assertEqual(agent.encode("latin-1").decode(), "é日")
             if name.startswith("http"):
                 self.assertEqual(server.asked[0][2]["Authorization"], "Bearer t-2")
             # A path determines which tree is meant.
