@@ -213,7 +213,7 @@ class Server:
 
     def connect(self, timeout: float) -> http.client.HTTPConnection:
         if self.url.scheme not in ("http", "https"):
-            return _UnixConnection(self.url.path, timeout)
+            return _UnixConnection(self.server.removeprefix("unix:"), timeout)
         host = self.url.hostname or ""
         if self.url.scheme == "https":
             return http.client.HTTPSConnection(host, self.url.port, timeout=timeout)

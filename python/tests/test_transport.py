@@ -160,7 +160,7 @@ class Server(Scratch):
     """Uses a server in place of `offload serve`, on a socket or a port."""
 
     @contextlib.contextmanager
-    def serving(self, where, name="s"):
+    def serving(self, where, name="s#?"):
         if where == "socket":
             path = self.path(name)
             server, name = OnSocket(path, Handler), path
