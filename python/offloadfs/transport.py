@@ -203,7 +203,11 @@ class Server:
         self.headers: Dict[str, Union[str, bytes]] = {"Content-Type": "application/json"}
         if agent:
             self.headers["Offload-Agent"] = agent.encode()  # http.client takes text for Latin-1
-        self.url = urllib.parse.urlsplit(server)
+        try:
+            self.url = urllib.parse.urlsplit(server)
+            self.url.port  # raises
+        except ValueError as e:
+            raise Invalid(f"'{server}' is not a server: {e}") from None
         if self.url.scheme not in ("http", "https", "unix") and not server.startswith("/"):
             raise Invalid(f"'{server}' is not a server: give a socket's path or an http:// URL")
         if token and self.url.scheme in ("http", "https"):

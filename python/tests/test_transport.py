@@ -275,7 +275,7 @@ class Server(Scratch):
         self.assertEqual(Store(self.dir).call("tasks"), answer)
 
     def test_names(self):
-        for wrong in ("ftp://x", "127.0.0.1:80"):
+        for wrong in ("ftp://x", "127.0.0.1:80", "http://localhost:99999", "http://[::1"):
             with self.assertRaisesRegex(offloadfs.Invalid, "is not a server"):
                 Store(server=wrong)
         for far in ("http://example.org", "http://127.example.org", "http://192.0.2.1:80"):
