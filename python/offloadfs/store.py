@@ -8,6 +8,7 @@ import datetime
 import functools
 import inspect
 import logging
+import math
 import os
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
@@ -86,14 +87,14 @@ class Store:
         means for good. If this raises, the caller still has the content.
         """
         encoding = None
-        if isinstance(content, bytes):
-            data = content
+        if not isinstance(content, str):
+            data = bytes(content)
             try:
                 content = data.decode()
             except UnicodeDecodeError:
                 content, encoding = base64.b64encode(data).decode(), "base64"
         if isinstance(ttl, datetime.timedelta):
-            ttl = int(ttl.total_seconds())
+            ttl = math.ceil(ttl.total_seconds())  # 0 would mean for good
         answer = self.call(
             "memory_offload",
             content=content,

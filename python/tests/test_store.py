@@ -22,6 +22,8 @@ class Offload(unittest.TestCase):
         self.assertEqual(memory.ref, memory.id)
         self.assertEqual(s.read(memory.id).decode(), LONG)
         self.assertEqual(s._transport.calls[0][1]["ttl_seconds"], 3600)
+        s.offload(LONG, ttl=datetime.timedelta(seconds=0.5))
+        self.assertEqual(s._transport.calls[1][1]["ttl_seconds"], 1)
 
     def test_the_task_is_that_of_the_store_unless_one_is_named(self):
         with mock.patch.dict(os.environ, OFFLOAD_TASK="from-env"):
@@ -34,7 +36,7 @@ class Offload(unittest.TestCase):
     def test_bytes_that_are_no_text_go_as_base64(self):
         s = store()
         s.offload(b"\xff\x00")
-        s.offload("é".encode())
+        s.offload(bytearray("é".encode()))
         first, second = (args for _, args in s._transport.calls)
         self.assertEqual((first["content"], first["encoding"]), ("/wA=", "base64"))
         self.assertEqual(second, {"content": "é"})
