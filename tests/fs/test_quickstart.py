@@ -22,6 +22,8 @@ class Session:
             "OFFLOADFS_PROGRAMS": os.path.dirname(OFFLOAD),
             "XDG_DATA_HOME": self.data,
             "TMPDIR": self.temporary,
+            "OFFLOAD_DIR": self.data,
+            "OFFLOAD_AGENT": "other",
         }
 
     def run(self, *before):
@@ -54,7 +56,7 @@ def it_mounts_and_shows_the_main_job_twice(case):
         assert "(exit code" not in session.out and is_alive(mountpoint)
         assert not os.path.exists(os.path.join(mountpoint, "persistent", "demo"))
         assert not os.listdir(session.temporary)
-    run(OFFLOAD, "down", cwd=session.workspace, env=session.environment)
+    run(OFFLOAD, "down", session.workspace, env=session.environment)
 
 
 @test(root=True, timeout=120)
