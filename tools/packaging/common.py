@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Functions shared by the commands of tools/package."""
+import os
 import pathlib
 import re
 import subprocess
@@ -33,10 +34,10 @@ def quietly(*command, input="", **options):
 
 
 def git(*command):
-    """Runs git in the project; returns its output."""
+    """Runs git in the project, with times in UTC; returns its output."""
     if not (ROOT / ".git").exists():
         raise Failure(f"'{ROOT}' is not a git checkout: packages are made from its commit")
-    return quietly("git", "-C", ROOT, *command).strip()
+    return quietly("git", "-C", ROOT, *command, env={**os.environ, "TZ": "UTC"}).strip()
 
 
 def version():
