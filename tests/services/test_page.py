@@ -112,6 +112,22 @@ def long_content_stays_usable(case):
 
 
 @test(timeout=120)
+def long_lines_are_opened_by_keyboard(case):
+    with case.mount() as m:
+        ref = xattr(m.make("cache/web/long", (b"x" * 3000 + b"\n") * 300), "ref")
+        with page_of(m) as page:
+            b = page.b
+            page.go(f"file/{ref}")
+            b.tab_to("#lines")
+            b.press("PageDown")
+            b.wait_for(".line:nth-child(30)", "the whole line")
+            b.press("Tab")
+            time.sleep(0.5)  # focus may scroll, which draws the lines again
+            b.press("Enter")
+            b.wait_for(".passage", "xxxx")
+
+
+@test(timeout=120)
 def nothing_is_wider_than_a_phone(case):
     with case.mount() as m:
         tree(m)

@@ -95,7 +95,8 @@ const content = (() => {
 			return el("div", {class: selected ? "line selected" : "line"},
 				el("a", {class: "number", href: page.file(id, number), tabindex: "-1", "data-line": number}, number),
 				line ? shown(line.text) : "…",
-				line?.more && el("a", {class: "more", href: page.file(id, number, {whole: 1})}, " … the whole line"));
+				line?.more && el("a", {class: "more", id: `more-${number}`, href: page.file(id, number, {whole: 1})},
+					" … the whole line"));
 		}
 
 		function draw() {
@@ -103,7 +104,9 @@ const content = (() => {
 			const from = Math.max(1, first - AHEAD), to = Math.min(total, first + visible() + AHEAD);
 			const shownRows = [];
 			for (let n = from; n <= to; n++) shownRows.push(row(n));
+			const focused = rows.contains(document.activeElement) && document.activeElement.id;
 			rows.replaceChildren(...shownRows);
+			if (focused) (document.getElementById(focused) ?? box).focus({preventScroll: true});
 			rows.style.top = `${box.scrollTop - (first - from) * ROW - (scaled ? 0 : box.scrollTop % ROW)}px`;
 			const last = Math.min(total, first + visible() - 1);
 			box.setAttribute("aria-label", format.range("Lines", first, last, total));
