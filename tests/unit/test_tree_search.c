@@ -253,6 +253,22 @@ Test(tree_search, ages_count_from_now)
 	cr_assert_str_eq(ask("needle before:1d"), "cache/needle:1: needle\n");
 }
 
+Test(tree_search, long_lines_after_short_ones)
+{
+	char text[8000];
+
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 8000; i += 10)
+		text[i] = ' ';
+	memcpy(text, "header\n", 7);
+	memcpy(text + 500, " needle ", 8);
+	make_of("cache/a", text, sizeof(text));
+	starts_with(ask("needle"), "cache/a:b");
+	move("cache/a", "persistent/a");
+	cr_assert_eq(ofs_tree_seal(t), 0);
+	starts_with(ask("needle"), "persistent/a:b");
+}
+
 Test(tree_search, hits_are_within_the_caps_of_slices)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;

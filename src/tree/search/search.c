@@ -62,8 +62,8 @@ static int read_region(struct ofs_search *s, struct ofs_candidate *c,
 {
 	const size_t around = MARGIN + OFS_REDACT_AHEAD;
 	uint64_t from = first->off - OFS_MIN(first->off, (uint64_t)around);
-	size_t lead = (size_t)(first->off - from), len, start, end;
-	size_t size = (size_t)(last->off - from) + last->len + around;
+	size_t lead = (size_t)(first->off - from), tail = (size_t)(last->off - from) + last->len;
+	size_t size = tail + around, len, start, end;
 	char *text = *ofs_append(texts->at, texts->n, texts->cap) = ofs_alloc(size + 1);
 	ssize_t n = ofs_store_read(s->tree->store, c->files[0].attr.ino, text, size, from);
 	const char *line;
@@ -77,8 +77,9 @@ static int read_region(struct ofs_search *s, struct ofs_candidate *c,
 	start = lead - OFS_MIN(lead, (size_t)MARGIN);
 	line = start || from ? memchr(text + start, '\n', lead - start) : NULL;
 	start = line ? (size_t)(line - text) + 1 : start || from ? lead : 0;
-	end = OFS_MIN(len, (size_t)(last->off - from) + last->len + MARGIN);
-	line = end < len ? memrchr(text + lead, '\n', end - lead) : NULL;
+	tail = OFS_MIN(len, tail);
+	end = OFS_MIN(len, tail + MARGIN);
+	line = end < len ? memrchr(text + tail - 1, '\n', end - tail + 1) : NULL;
 	end = line ? (size_t)(line - text) + 1 : end;
 	ofs_passages_add(
 		p, &(struct ofs_text_region){
