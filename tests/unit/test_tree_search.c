@@ -293,4 +293,13 @@ Test(tree_search, hits_are_within_the_caps_of_slices)
 	cr_assert(to - from < 60 && from <= 391 && to >= 396, "%d-%d", from, to);
 	make_of("cache/b", "one haystack\n", 13);
 	starts_with(ask("haystack"), "cache/b:1: one haystack\n");
+	ofs_tree_close(t);
+	opts.slice_max_bytes = 0;
+	cr_assert_eq(ofs_tree_open(path, &opts, &err, &t), 0);
+	memset(text, 'x', sizeof(text));
+	memcpy(text + 100, " needle ", 8);
+	for (int i = 0; i < 40; i++)
+		cr_assert_eq(ofs_tree_write(t, walk("cache/a"), text, 400, i * 400), 400);
+	cr_assert_eq(sscanf(ask("needle"), "cache/a:b%d-%d: ", &from, &to), 2);
+	cr_assert_lt(from, to);
 }
