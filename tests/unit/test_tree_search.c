@@ -164,6 +164,8 @@ Test(tree_search, terms_must_hold)
 	cr_assert_str_eq(ask("+direc*"), "persistent/3:1: no such file or directory\n");
 	cr_assert_str_eq(ask("direc*"), "persistent/3:1: no such file or directory\n");
 	cr_assert_str_eq(ask("get_us*"), "cache/1:1: self.get_user_id(request)\n");
+	note("persistent/5", "its capability\n");
+	cr_assert_str_eq(ask("capabili*"), "persistent/5:1: its capability\n");
 	cr_assert_str_eq(ask("__get*"), "");
 	cr_assert_str_eq(ask("rectory*"), "");
 	cr_assert_str_eq(ask("+nowhere file"), "");
