@@ -502,6 +502,9 @@ Test(tree_passage, a_phrase_over_lines)
 	cr_assert(r.p.list[0].exact);
 	cr_assert(r.p.list[0].first <= 2 && r.p.list[0].last >= 3);
 	result_finish(&r);
+	r = find("\"one two three\"", text, strlen(text));
+	cr_assert(r.p.list[0].exact);
+	result_finish(&r);
 	r = find("\"two one\"", text, strlen(text));
 	cr_assert_eq(r.p.n, 1);
 	cr_assert_not(r.p.list[0].exact);
