@@ -245,6 +245,39 @@ Test(tree_search, copies_of_a_content)
 	cr_assert_eq(n, 3);
 }
 
+Test(tree_search, copies_with_other_names)
+{
+	note("persistent/alpha", "needle in both\n");
+	note("persistent/beta", "needle in both\n");
+	cr_assert_eq(ofs_tree_seal(t), 0);
+	cr_assert_str_eq(ask("needle +alpha"), "persistent/alpha:1: needle in both\n");
+	cr_assert_str_eq(ask("needle +beta"), "persistent/beta:1: needle in both\n");
+	cr_assert_str_eq(ask("needle -alpha"), "persistent/beta:1: needle in both\n");
+	cr_assert_str_eq(ask("needle -beta"), "persistent/alpha:1: needle in both\n");
+	cr_assert_str_eq(ask("needle \"gamma delta\""),
+			 "persistent/beta:1: needle in both\n"
+			 "persistent/alpha:1: needle in both\n"
+			 "offloadfs: no file has what is in quotes: these hits are for the other "
+			 "words\n");
+}
+
+Test(tree_search, terms_in_large_files)
+{
+	char text[8192];
+	ofs_node large;
+
+	tree_options.search_ms = 60000; /* enough for any machine */
+	reopen();
+	note("cache/small", "another\n");
+	memset(text, '\n', sizeof(text));
+	large = make_of("cache/large", text, sizeof(text));
+	cr_assert_eq(ofs_tree_write(t, large, "\nthe needle\n", 12, 70 << 20), 12);
+	starts_with(ask("+needle"), "cache/large:");
+	/* Whatever is not known because of the size is told. */
+	starts_with(ask("needle -other"), "offloadfs: some older files were not searched");
+	starts_with(ask("tier:working -other"), "offloadfs: some older files were not searched");
+}
+
 Test(tree_search, ages_count_from_now)
 {
 	make("cache/needle");
