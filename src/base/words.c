@@ -132,6 +132,11 @@ bool ofs_words_is_dense(uint32_t c)
 	return c >= 0x80 && script_of(c) == SCRIPT_DENSE;
 }
 
+bool ofs_words_separates(uint32_t c)
+{
+	return script_of(c) == SCRIPT_NONE;
+}
+
 /* ---- a run of characters of one script */
 
 struct run {

@@ -45,5 +45,8 @@ void ofs_words_each(struct ofs_words *w, const char *text, size_t len, ofs_word_
 /* True for a character of Korean or of a script without blanks between words. */
 bool ofs_words_is_dense(uint32_t c);
 
+/* True for a character that is in no word: a blank, punctuation, a symbol, OFS_FOLD_INVALID. */
+bool ofs_words_separates(uint32_t c);
+
 /* True for an English word too frequent to be significant. `word` is folded, but not stemmed. */
 bool ofs_words_is_common(const char *word, size_t len);

@@ -100,6 +100,8 @@ Test(tree_finder, words_in_any_form)
 	cr_assert_eq(find("happiness", "happy"), 1);
 	cr_assert_eq(find("hope", "hoping"), 1);
 	cr_assert_eq(find("hoping", "HOPES"), 1);
+	cr_assert_eq(find("capability", "its capability"), 1);
+	cr_assert_eq(find("scalable", "of scalability"), 1);
 	cr_assert_eq(find("2026", "2026-01-31"), 1);
 }
 
@@ -114,6 +116,8 @@ Test(tree_finder, short_words_in_any_form)
 	cr_assert_eq(find("key", "keys"), 1);
 	cr_assert_eq(find("api", "APIs"), 1);
 	cr_assert_eq(find("fly", "flies flying"), 1);
+	cr_assert_eq(find("dying", "dying"), 1);
+	cr_assert_eq(find("lie", "lying"), 1);
 }
 
 Test(tree_finder, names)

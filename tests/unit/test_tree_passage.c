@@ -84,6 +84,14 @@ static const struct sample samples[] = {
 	{ "\"=> {\"", "x => [", NONE },
 	{ "\"a\"", "banana", NONE },
 	{ "\"a b\"", "cab a b", NAME },
+	{ "\"a b\"", "a \xe2\x80\x94 b", WORD },
+	{ "\"a b\"", "a\302\240b", WORD },
+	{ "\"a \xe2\x80\x94 b\"", "a - b", WORD },
+	{ "\"\xe2\x86\x92\"", "a \xe2\x86\x92 b", NAME },
+	{ "passed", "\xe2\x9c\x93passed", NAME },
+	{ "name", "\xe2\x94\x82name\xe2\x94\x82", NAME },
+	{ "caf", "caf\xe9", NAME },
+	{ "caf", "caf\xc3\xa9", NONE },
 };
 
 Test(tree_passage, terms)
@@ -493,6 +501,9 @@ Test(tree_passage, a_phrase_over_lines)
 	cr_assert_eq(r.p.n, 1);
 	cr_assert(r.p.list[0].exact);
 	cr_assert(r.p.list[0].first <= 2 && r.p.list[0].last >= 3);
+	result_finish(&r);
+	r = find("\"one two three\"", text, strlen(text));
+	cr_assert(r.p.list[0].exact);
 	result_finish(&r);
 	r = find("\"two one\"", text, strlen(text));
 	cr_assert_eq(r.p.n, 1);

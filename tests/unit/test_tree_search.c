@@ -164,6 +164,8 @@ Test(tree_search, terms_must_hold)
 	cr_assert_str_eq(ask("+direc*"), "persistent/3:1: no such file or directory\n");
 	cr_assert_str_eq(ask("direc*"), "persistent/3:1: no such file or directory\n");
 	cr_assert_str_eq(ask("get_us*"), "cache/1:1: self.get_user_id(request)\n");
+	note("persistent/5", "its capability\n");
+	cr_assert_str_eq(ask("capabili*"), "persistent/5:1: its capability\n");
 	cr_assert_str_eq(ask("__get*"), "");
 	cr_assert_str_eq(ask("rectory*"), "");
 	cr_assert_str_eq(ask("+nowhere file"), "");
@@ -243,6 +245,39 @@ Test(tree_search, copies_of_a_content)
 	cr_assert_eq(n, 3);
 }
 
+Test(tree_search, copies_with_other_names)
+{
+	note("persistent/alpha", "needle in both\n");
+	note("persistent/beta", "needle in both\n");
+	cr_assert_eq(ofs_tree_seal(t), 0);
+	cr_assert_str_eq(ask("needle +alpha"), "persistent/alpha:1: needle in both\n");
+	cr_assert_str_eq(ask("needle +beta"), "persistent/beta:1: needle in both\n");
+	cr_assert_str_eq(ask("needle -alpha"), "persistent/beta:1: needle in both\n");
+	cr_assert_str_eq(ask("needle -beta"), "persistent/alpha:1: needle in both\n");
+	cr_assert_str_eq(ask("needle \"gamma delta\""),
+			 "persistent/beta:1: needle in both\n"
+			 "persistent/alpha:1: needle in both\n"
+			 "offloadfs: no file has what is in quotes: these hits are for the other "
+			 "words\n");
+}
+
+Test(tree_search, terms_in_large_files)
+{
+	char text[8192];
+	ofs_node large;
+
+	tree_options.search_ms = 60000; /* enough for any machine */
+	reopen();
+	note("cache/small", "another\n");
+	memset(text, '\n', sizeof(text));
+	large = make_of("cache/large", text, sizeof(text));
+	cr_assert_eq(ofs_tree_write(t, large, "\nthe needle\n", 12, 70 << 20), 12);
+	starts_with(ask("+needle"), "cache/large:");
+	/* Whatever is not known because of the size is told. */
+	starts_with(ask("needle -other"), "offloadfs: some older files were not searched");
+	starts_with(ask("tier:working -other"), "offloadfs: some older files were not searched");
+}
+
 Test(tree_search, ages_count_from_now)
 {
 	make("cache/needle");
@@ -251,6 +286,22 @@ Test(tree_search, ages_count_from_now)
 	ahead += 2 * 86400 * OFS_NS_PER_S;
 	cr_assert_str_eq(ask("needle after:1d"), "");
 	cr_assert_str_eq(ask("needle before:1d"), "cache/needle:1: needle\n");
+}
+
+Test(tree_search, long_lines_after_short_ones)
+{
+	char text[8000];
+
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 8000; i += 10)
+		text[i] = ' ';
+	memcpy(text, "header\n", 7);
+	memcpy(text + 500, " needle ", 8);
+	make_of("cache/a", text, sizeof(text));
+	starts_with(ask("needle"), "cache/a:b");
+	move("cache/a", "persistent/a");
+	cr_assert_eq(ofs_tree_seal(t), 0);
+	starts_with(ask("needle"), "persistent/a:b");
 }
 
 Test(tree_search, hits_are_within_the_caps_of_slices)
@@ -277,4 +328,13 @@ Test(tree_search, hits_are_within_the_caps_of_slices)
 	cr_assert(to - from < 60 && from <= 391 && to >= 396, "%d-%d", from, to);
 	make_of("cache/b", "one haystack\n", 13);
 	starts_with(ask("haystack"), "cache/b:1: one haystack\n");
+	ofs_tree_close(t);
+	opts.slice_max_bytes = 0;
+	cr_assert_eq(ofs_tree_open(path, &opts, &err, &t), 0);
+	memset(text, 'x', sizeof(text));
+	memcpy(text + 100, " needle ", 8);
+	for (int i = 0; i < 40; i++)
+		cr_assert_eq(ofs_tree_write(t, walk("cache/a"), text, 400, i * 400), 400);
+	cr_assert_eq(sscanf(ask("needle"), "cache/a:b%d-%d: ", &from, &to), 2);
+	cr_assert_lt(from, to);
 }

@@ -98,34 +98,66 @@ static uint32_t terms_of_names(const struct ofs_query *q, const struct ofs_answe
 	return terms;
 }
 
-/* If the bytes that may be read run out, a content that was not fully checked does not hold. */
-bool ofs_candidate_holds(struct ofs_search *s, struct ofs_candidate *c)
+/* Whether more text could change what the terms found so far decide. */
+static bool is_open(const struct ofs_query *q, uint32_t wanted, uint32_t terms)
+{
+	return !(terms & ~wanted) && (q->unwanted || terms != wanted);
+}
+
+/* Reads the content as far as needed. Returns whether that was not too much to be read. */
+static bool read_terms(struct ofs_search *s, const struct ofs_attr *file, uint32_t wanted,
+		       uint32_t *terms)
+{
+	OFS_FREE char *buf = ofs_alloc(PIECE);
+	uint64_t off = 0;
+	ssize_t n;
+
+	while (is_open(s->query, wanted, *terms) && off < file->size && s->left) {
+		n = ofs_store_scan(s->tree->store, file->ino, buf, PIECE, off);
+		if (n <= 0)
+			return false;
+		s->left -= OFS_MIN(s->left, (uint64_t)n);
+		look_for(s->query, buf, (size_t)n, terms);
+		off += (size_t)n > OVERLAP && off + (uint64_t)n < file->size ? (uint64_t)n - OVERLAP
+									     : (uint64_t)n;
+	}
+	if (off >= file->size || !is_open(s->query, wanted, *terms))
+		return true;
+	s->is_cut = true;
+	return false;
+}
+
+bool ofs_candidate_holds(struct ofs_search *s, struct ofs_candidate *c,
+			 const struct ofs_passages *p)
 {
 	const struct ofs_query *q = s->query;
-	const struct ofs_answer *a = &c->files[0];
-	uint32_t wanted = (uint32_t)((UINT64_C(1) << q->wanted) - 1), terms;
-	OFS_FREE char *buf = NULL;
-	uint64_t off = 0;
-	ssize_t n = 0;
+	uint32_t wanted = (uint32_t)((UINT64_C(1) << q->wanted) - 1), terms = UINT32_MAX;
+	uint32_t names[OFS_HIT_COPIES_MAX];
+	bool enough;
 
 	if (c->checked)
-		return c->holds;
-	c->checked = c->holds = true;
+		return c->holding;
+	c->checked = true;
+	c->holding = c->nfiles;
 	if (!q->wanted && !q->unwanted)
 		return true;
-	terms = terms_of_names(q, a);
-	buf = ofs_alloc(PIECE);
-	while (!(terms & ~wanted) && (q->unwanted || terms != wanted) && off < a->attr.size &&
-	       s->left) {
-		n = ofs_store_scan(s->tree->store, a->attr.ino, buf, PIECE, off);
-		if (n <= 0)
-			break;
-		s->left -= OFS_MIN(s->left, (uint64_t)n);
-		look_for(q, buf, (size_t)n, &terms);
-		off += (size_t)n > OVERLAP && off + (uint64_t)n < a->attr.size
-			       ? (uint64_t)n - OVERLAP
-			       : (uint64_t)n;
+	c->holding = 0;
+	for (size_t i = 0; i < c->nfiles; i++) {
+		names[i] = terms_of_names(q, &c->files[i]);
+		terms &= names[i];
 	}
-	c->holds = terms == wanted && (!q->unwanted || off >= a->attr.size);
-	return c->holds;
+	for (size_t i = 0; p && i < p->nregions; i++)
+		if (p->regions[i].owner == c)
+			look_for(q, p->regions[i].text, p->regions[i].len, &terms);
+	enough = read_terms(s, &c->files[0].attr, wanted, &terms);
+	for (size_t i = 0; i < c->nfiles; i++) {
+		struct ofs_answer file = c->files[i];
+
+		if ((terms | names[i]) != wanted || (q->unwanted && !enough))
+			continue;
+		memmove(&c->files[c->holding + 1], &c->files[c->holding],
+			(i - c->holding) * sizeof(file));
+		c->files[c->holding++] = file;
+	}
+	return c->holding;
 }

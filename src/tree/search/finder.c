@@ -45,10 +45,17 @@ static uint8_t case_of(char c)
 	return c >= 'a' && c <= 'z' ? 0x20 : 0;
 }
 
-/* Drops an ending that stemming changes: "happi" is the stem of "happy", "hope" of "hoping". */
+/*
+ * Drops an ending that stemming changes: "happi" is the stem of "happy", "hope" of "hoping", "capabl"
+ * of "capability", "die" of "dying".
+ */
 static size_t literal_len(const char *text, size_t len)
 {
-	return len > 1 && strchr("eiy", text[len - 1]) ? len - 1 : len;
+	const char *last = text + len - 1;
+
+	if (len > 2 && last[-1] == 'i' && *last == 'e')
+		return len - 2;
+	return len - (len > 1 && (strchr("eiy", *last) || (last[-1] == 'b' && *last == 'l')));
 }
 
 static bool is_ascii(const char *text, size_t len)

@@ -62,7 +62,7 @@ static void choose_slice(const struct ofs_search *s, const struct ofs_passage *p
 	}
 	if (p->match_end - from > most)
 		from = p->match - OFS_MIN(p->match - p->off, most / 4);
-	to = OFS_MIN(from + most, to);
+	to = from + OFS_MIN(to - from, most);
 	snprintf(hit->suffix, sizeof(hit->suffix), ":b%" PRIu64 "-%" PRIu64, from, to - 1);
 }
 

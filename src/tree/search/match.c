@@ -3,25 +3,17 @@
 
 #include "base/fold.h"
 
-#define GAP_MAX 64 /* bytes or escape sequences between two words of a phrase */
+#define GAP_MAX 64 /* characters or escape sequences between two words of a phrase */
 
 typedef bool (*is_inside_fn)(char c);
 
-/* Punctuation beyond ASCII, by its first bytes: U+0080-U+00BF, U+2000-U+207F, U+3000-U+303F. */
-static bool is_punctuation(const char *p, size_t len)
-{
-	const unsigned char *u = (const unsigned char *)p;
-
-	return len > 1 && (u[0] == 0xc2 || (u[0] == 0xe2 && (u[1] == 0x80 || u[1] == 0x81)) ||
-			   (u[0] == 0xe3 && u[1] == 0x80));
-}
-
-static bool is_dense(const char *p, size_t len)
+/* Whether the character belongs to a word with characters on either side. */
+static bool joins(const char *p, size_t len)
 {
 	uint32_t c;
 
 	ofs_fold_decode(p, len, &c);
-	return ofs_words_is_dense(c);
+	return !ofs_words_separates(c) && !ofs_words_is_dense(c);
 }
 
 /* Whether a word or name that ends before `at` would continue at `at`. */
@@ -35,9 +27,7 @@ static bool goes_on(const char *text, size_t len, size_t at, is_inside_fn is_ins
 	do
 		before--;
 	while (before && at - before < 4 && ((unsigned char)text[before] & 0xc0) == 0x80);
-	return !is_punctuation(text + before, len - before) &&
-	       !is_punctuation(text + at, len - at) && !is_dense(text + before, len - before) &&
-	       !is_dense(text + at, len - at);
+	return joins(text + before, len - before) && joins(text + at, len - at);
 }
 
 static bool stands_alone(const char *text, size_t len, size_t at, size_t end,
@@ -59,14 +49,24 @@ static enum ofs_match judge(const struct ofs_term *term, const char *text, size_
 	return stands_alone(text, len, at, end, ofs_fold_is_word) ? OFS_MATCH_WORD : OFS_MATCH_NONE;
 }
 
-/* Returns the first run of word characters in [text, end); *ret_len is 0 if there is none. */
+/* Whether the character at `p` separates words, as '_' does in a phrase. Sets *ret to its length. */
+static bool separates(const char *p, size_t len, size_t *ret)
+{
+	uint32_t c;
+
+	*ret = ofs_fold_decode(p, len, &c);
+	return c < 0x80 ? !ofs_fold_is_word(*p) : ofs_words_separates(c);
+}
+
+/* Returns the first word in [text, end); *ret_len is 0 if there is none. */
 static const char *first_word(const char *text, const char *end, size_t *ret_len)
 {
 	const char *p = text, *q;
+	size_t n;
 
-	while (p < end && !ofs_fold_is_word(*p))
-		p++;
-	for (q = p; q < end && ofs_fold_is_word(*q); q++)
+	for (; p < end && separates(p, (size_t)(end - p), &n); p += n)
+		;
+	for (q = p; q < end && !separates(q, (size_t)(end - q), &n); q += n)
 		;
 	*ret_len = (size_t)(q - p);
 	return p;
@@ -80,13 +80,14 @@ static bool has_words(const char *phrase, size_t phrase_len, const char *text, s
 		      size_t at, size_t *ret_end)
 {
 	const char *end = phrase + phrase_len, *word;
-	size_t n, gap;
+	size_t n, gap, used;
 	int escape;
 
 	for (word = first_word(phrase, end, &n); n; word = first_word(word + n, end, &n)) {
-		for (gap = 0; gap < GAP_MAX && at < len && !ofs_fold_is_word(text[at]); gap++) {
+		for (gap = 0; gap < GAP_MAX && at < len && separates(text + at, len - at, &used);
+		     gap++) {
 			escape = ofs_text_escape(text + at, len - at);
-			at += escape > 0 ? (size_t)escape : 1;
+			at += escape > 0 ? (size_t)escape : used;
 		}
 		if (len - at < n || memcmp(text + at, word, n) != 0 ||
 		    goes_on(text, len, at, ofs_fold_is_word) ||

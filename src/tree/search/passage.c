@@ -200,14 +200,13 @@ static void find_words(struct scan *s, struct ofs_words *words)
 
 /* ---- terms as written */
 
-/* Whether the term starts in the unit; it may continue in the next. */
+/* Whether the term starts in the unit; it may end after it. */
 static bool has_term(const struct scan *s, const struct unit *u, const struct ofs_term *term)
 {
-	const struct unit *last = u + 1 < s->units + s->n ? u + 1 : u;
-	size_t len = u->end - u->at, at, end;
-	OFS_FREE char *folded = ofs_alloc(last->end - u->at + 1);
-	size_t own = ofs_fold(s->region->text + u->at, len, folded);
-	size_t all = own + ofs_fold(s->region->text + u->end, last->end - u->end, folded + own);
+	size_t len = u->end - u->at, more = OFS_MIN(s->region->len - u->end, (size_t)UNIT_MAX);
+	OFS_FREE char *folded = ofs_alloc(len + more + 1);
+	size_t own = ofs_fold(s->region->text + u->at, len, folded), at, end;
+	size_t all = own + ofs_fold(s->region->text + u->end, more, folded + own);
 
 	return ofs_match_next(term, folded, all, 0, &at, &end) != OFS_MATCH_NONE && at < own;
 }

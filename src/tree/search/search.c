@@ -8,7 +8,7 @@
 #define REPAIR_MIN 4 /* bytes of the shortest word whose typos are looked for */
 #define LISTED_MAX 1000000 /* files listed without words, the newest */
 #define LIST_MS_MIN 2000 /* least time for that */
-#define READ_MAX (UINT64_C(16) << 20) /* bytes read of all contents together */
+#define READ_MAX (UINT64_C(64) << 20) /* bytes read of all contents together */
 #define MARGIN 600 /* bytes on either side of a block that passages may use */
 #define WEIGHT_NEXT 0.95 /* factor for each further passage of a content */
 #define WEIGHT_COPY 0.3 /* factor for each further file of a content */
@@ -62,8 +62,8 @@ static int read_region(struct ofs_search *s, struct ofs_candidate *c,
 {
 	const size_t around = MARGIN + OFS_REDACT_AHEAD;
 	uint64_t from = first->off - OFS_MIN(first->off, (uint64_t)around);
-	size_t lead = (size_t)(first->off - from), len, start, end;
-	size_t size = (size_t)(last->off - from) + last->len + around;
+	size_t lead = (size_t)(first->off - from), tail = (size_t)(last->off - from) + last->len;
+	size_t size = tail + around, len, start, end;
 	char *text = *ofs_append(texts->at, texts->n, texts->cap) = ofs_alloc(size + 1);
 	ssize_t n = ofs_store_read(s->tree->store, c->files[0].attr.ino, text, size, from);
 	const char *line;
@@ -77,8 +77,9 @@ static int read_region(struct ofs_search *s, struct ofs_candidate *c,
 	start = lead - OFS_MIN(lead, (size_t)MARGIN);
 	line = start || from ? memchr(text + start, '\n', lead - start) : NULL;
 	start = line ? (size_t)(line - text) + 1 : start || from ? lead : 0;
-	end = OFS_MIN(len, (size_t)(last->off - from) + last->len + MARGIN);
-	line = end < len ? memrchr(text + lead, '\n', end - lead) : NULL;
+	tail = OFS_MIN(len, tail);
+	end = OFS_MIN(len, tail + MARGIN);
+	line = end < len ? memrchr(text + tail - 1, '\n', end - tail + 1) : NULL;
 	end = line ? (size_t)(line - text) + 1 : end;
 	ofs_passages_add(
 		p, &(struct ofs_text_region){
@@ -119,7 +120,7 @@ static int read_candidate(struct ofs_search *s, struct ofs_candidate *c, struct 
 static int add_hit(struct ofs_search *s, struct ofs_candidate *c, const struct ofs_passages *ps,
 		   const struct ofs_passage *p, double score)
 {
-	size_t n = c->share ? 1 : c->nfiles;
+	size_t n = c->share ? 1 : c->holding;
 	int r = 0;
 
 	c->share = c->share ? c->share * WEIGHT_NEXT : 1;
@@ -140,19 +141,18 @@ static bool answers(const struct ofs_search *s, const struct ofs_candidate *c,
 
 static int add_hits(struct ofs_search *s, const struct ofs_passages *p)
 {
-	bool terms = s->query->wanted || s->query->unwanted;
 	int r = 0;
 
 	for (size_t i = 0; i < p->n && r == 0 && s->nhits < OFS_HITS_MAX; i++) {
 		struct ofs_candidate *c = p->regions[p->list[i].region].owner;
 
-		if (answers(s, c, &p->list[i]) && (!terms || ofs_candidate_holds(s, c)))
+		if (answers(s, c, &p->list[i]) && ofs_candidate_holds(s, c, p))
 			r = add_hit(s, c, p, &p->list[i], p->list[i].score);
 	}
 	for (size_t i = 0; i < s->ncandidates && r == 0; i++) {
 		struct ofs_candidate *c = s->candidates[i];
 
-		if (c->label && c->nfiles && !c->share && (!terms || ofs_candidate_holds(s, c)))
+		if (c->label && c->nfiles && !c->share && ofs_candidate_holds(s, c, p))
 			r = add_hit(s, c, NULL, NULL, ofs_query_weigh(s->label_weights, c->label));
 	}
 	return r;
@@ -257,11 +257,12 @@ static int list(struct ofs_search *s)
 	}
 	if (dates.n)
 		qsort(dates.list, dates.n, sizeof(*dates.list), compare_dates);
-	for (size_t i = 0; i < dates.n && r == 0 && s->nhits < OFS_HITS_MAX; i++) {
+	for (size_t i = 0; i < dates.n && r == 0 && s->left && s->nhits < OFS_HITS_MAX; i++) {
 		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a = { 0 };
 
 		if (ofs_answer_load(s, dates.list[i].ino, NULL, &a) > 0 &&
-		    ofs_candidate_holds(s, &(struct ofs_candidate){ .files = { a }, .nfiles = 1 }))
+		    ofs_candidate_holds(s, &(struct ofs_candidate){ .files = { a }, .nfiles = 1 },
+					NULL))
 			r = ofs_hits_add(s, &a, 0, NULL, NULL, 0);
 	}
 	return r;

@@ -47,7 +47,8 @@ struct ofs_candidate {
 	struct ofs_text_block *blocks; /* to be read */
 	size_t nblocks, cap_blocks;
 	uint32_t label; /* the query's words in the names, as bits */
-	bool checked, holds; /* the terms were checked; the result */
+	bool checked; /* the terms were checked: */
+	size_t holding; /* they hold for this many files, which come first */
 	double share; /* factor of the score of the latest hit; 0: no hit yet */
 };
 
@@ -113,8 +114,13 @@ static inline bool ofs_search_has_index(const struct ofs_search *s)
 	return s->n_in && !s->in[0]->above;
 }
 
-/* Whether the content, or its first file's names, has all wanted terms and no unwanted one. */
-bool ofs_candidate_holds(struct ofs_search *s, struct ofs_candidate *c);
+/*
+ * Whether the content and a file's names together have all wanted terms and no unwanted one. Sets
+ * `holding`. If the bytes that may be read run out before that is known, it does not hold. `p` has
+ * what was read of the content already; it may be NULL.
+ */
+bool ofs_candidate_holds(struct ofs_search *s, struct ofs_candidate *c,
+			 const struct ofs_passages *p);
 
 /* ---- search_index.c: finding through the search index */
 

@@ -40,8 +40,9 @@ static void settle(struct ofs_u64_list *l)
 }
 
 /*
- * Finds stems shorter than the prefix: "running" is indexed as "run". This also finds documents
- * without such a word, which are sorted out when their text is read.
+ * Finds stems shorter than the prefix: "running" is indexed as "run", "hoping" as "hope",
+ * "capability" as "capabl". This also finds documents without such a word, which are sorted out when
+ * their text is read.
  */
 static int find_stems(struct ofs_fts *index, const struct ofs_form *f, struct ofs_u64_list *docs)
 {
@@ -51,7 +52,7 @@ static int find_stems(struct ofs_fts *index, const struct ofs_form *f, struct of
 	memcpy(stem, f->text, f->len);
 	for (size_t len = STEM_MIN; len <= f->len && r == 0; len++) {
 		r = ofs_fts_find_word(index, f->text, len, DOCS_MAX, docs);
-		for (const char *end = "ei"; *end && r == 0; end++) {
+		for (const char *end = "eil"; *end && r == 0; end++) {
 			stem[len - 1] = *end;
 			r = ofs_fts_find_word(index, stem, len, DOCS_MAX, docs);
 		}
