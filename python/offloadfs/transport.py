@@ -13,7 +13,7 @@ import shutil
 import socket
 import subprocess
 import urllib.parse
-from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Protocol, Union
+from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Protocol
 
 from .errors import Invalid, NotFound, NotServed, OffloadError, TimedOut, Unreachable, error_of
 
@@ -200,9 +200,9 @@ class Server:
 
     def __init__(self, server: str, token: Optional[str], agent: Optional[str]) -> None:
         self.server = server
-        self.headers: Dict[str, Union[str, bytes]] = {"Content-Type": "application/json"}
+        self.headers = {"Content-Type": "application/json"}
         if agent:
-            self.headers["Offload-Agent"] = agent.encode()  # http.client takes text for Latin-1
+            self.headers["Offload-Agent"] = agent.encode().decode("latin-1")  # which http.client sends
         try:
             self.url = urllib.parse.urlsplit(server)
             self.url.port  # raises
