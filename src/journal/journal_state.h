@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of an open log, shared by journal.c and advance.c. */
+/* The state of an open log, shared by journal.c, sync.c and advance.c. */
 #pragma once
 
 #include "base/thread.h"
