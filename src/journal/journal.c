@@ -20,10 +20,11 @@ static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn pre
 	ofs_segment_cut_ahead(j->newest);
 	pthread_rwlock_wrlock(&j->segments_lock);
 	r = ofs_segment_create(j->dirfd, j->uuid, first, prev, j->durable, leaps, &s);
+	/* Also after a failure: a name that came back would hide the records that follow. */
+	j->dir_dirty = true;
 	if (!r) {
 		ofs_segment_list_append(&j->segments, s);
 		j->newest = s;
-		j->dir_dirty = true;
 	}
 	pthread_rwlock_unlock(&j->segments_lock);
 	return r;

@@ -28,8 +28,8 @@ struct ofs_journal {
 	struct ofs_segment *newest;
 
 	/*
-	 * True if a segment was created since the directory was last synced. Set under
-	 * segments_lock.
+	 * True if a segment was created, or removed since it could not be, since the directory was
+	 * last synced. Set under segments_lock.
 	 */
 	atomic_bool dir_dirty;
 
