@@ -120,6 +120,7 @@ int main(int argc, char **argv)
 	int status;
 
 	ofs_exposure_end();
+	signal(SIGXFSZ, SIG_IGN); /* with `ulimit -f` a write fails instead */
 	if (fill_standard_files() < 0)
 		return EXIT_FAILURE;
 	if (take_clock(&err) < 0 || ofs_options_parse(argc, argv, &options, &err) < 0)

@@ -68,6 +68,10 @@ int ofs_error_set(struct ofs_error *err, int code, const char *fmt, ...)
 		/* Redaction does not recognise a cut secret, so the last word is dropped. */
 		while (n >= (int)sizeof(err->text) && len && !strchr(" /'\"", err->text[len - 1]))
 			err->text[--len] = '\0';
+		/* Names may hold anything, but the text is one line. */
+		for (char *c = err->text; *c; c++)
+			if ((unsigned char)*c < ' ' || *c == 0x7f)
+				*c = '?';
 	}
 	return -code;
 }

@@ -11,8 +11,12 @@ bool ofs_base64_decode(const char *text, size_t len, struct ofs_buf *to)
 
 	while (padding < 2 && padding < len && text[len - 1 - padding] == '=')
 		padding++;
-	/* EVP_DecodeBlock() reads a '=' anywhere as a zero, and ignores blanks at both ends. */
-	if (len % 4 || len > INT_MAX || (len && (text[0] <= ' ' || text[len - 1] <= ' ')) ||
+	/*
+	 * EVP_DecodeBlock() reads a '=' anywhere as a zero, and ignores blanks at both ends and '-'
+	 * at the last one.
+	 */
+	if (len % 4 || len > INT_MAX ||
+	    (len && (text[0] <= ' ' || text[len - 1] <= ' ' || text[len - 1] == '-')) ||
 	    (len && memchr(text, '=', len - padding)))
 		return false;
 	ofs_buf_reserve(to, len / 4 * 3);

@@ -267,8 +267,9 @@ static int choose_end(const struct ofs_process *p, int i, const int end[3], int 
 static int start(struct child *c)
 {
 	int pipe[2], theirs[3] = { -1, -1, -1 }, ends[3], r;
-	int null = move_clear(open("/dev/null", O_RDWR | O_CLOEXEC));
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	null = null < 0 ? -errno : move_clear(null);
 	r = OFS_MIN(null, 0);
 	for (int i = 0; i < 3 && r == 0; i++) {
 		r = make_pipe(pipe);
@@ -357,7 +358,7 @@ static int milliseconds_until(int64_t time)
 
 /*
  * Transfers what it can, after waiting up to `wait_ms` for something (-1: for ever). Returns 1 if
- * there was something, 0 if not, or an error that ends the run.
+ * there was something, or a signal cut the wait short, 0 if not, or an error that ends the run.
  */
 static int turn(struct child *c, int wait_ms)
 {
@@ -372,7 +373,7 @@ static int turn(struct child *c, int wait_ms)
 
 	if (c->pidfd < 0 && !c->ended)
 		wait_ms = wait_ms < 0 ? LOOK_MS : OFS_MIN(wait_ms, LOOK_MS);
-	n = OFS_MAX(poll(fds, OFS_ARRAY_SIZE(fds), wait_ms), 0); /* EINTR: `revents` are 0 */
+	n = poll(fds, OFS_ARRAY_SIZE(fds), wait_ms); /* EINTR: `revents` are 0 */
 	if (fds[0].revents)
 		give(c);
 	if (fds[1].revents)
@@ -383,7 +384,7 @@ static int turn(struct child *c, int wait_ms)
 		r = take_signals(c);
 	if (r == 0 && !c->ended)
 		r = look(c);
-	return r < 0 ? r : n > 0;
+	return r < 0 ? r : n != 0;
 }
 
 static bool is_silent(const struct child *c)

@@ -9,28 +9,6 @@
 #define JOURNAL_SEGMENT_SIZE ((uint64_t)64 << 20)
 #define SEGMENT_RECORDS (128u << 10) /* at most; lets segments of small records be trimmed, too */
 
-/*
- * A sync writes zeros after the end of the log: as many bytes as the segment holds, within these
- * bounds, and only if they suffice for AHEAD_SYNCS more syncs of the same size.
- */
-#define AHEAD_MIN ((uint64_t)64 << 10)
-#define AHEAD_MAX ((uint64_t)256 << 10)
-#define AHEAD_SYNCS 4u
-
-/*
- * Removes the zeros after the end. A failure does no harm, since recovery takes them for a torn
- * tail. The caller holds the append lock, or is the only user of the journal.
- */
-static void journal_cut_ahead(struct ofs_journal *j)
-{
-	struct ofs_segment *s = j->newest;
-
-	if (s && s->ahead > s->end)
-		ofs_io_truncate(s->fd, s->end - s->first);
-	if (s)
-		s->ahead = 0;
-}
-
 /* The caller holds the append lock, or is the only user of the journal. */
 static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn prev, bool leaps)
 {
@@ -39,13 +17,14 @@ static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn pre
 
 	if (j->read_only)
 		return -EROFS;
-	journal_cut_ahead(j);
+	ofs_segment_cut_ahead(j->newest);
 	pthread_rwlock_wrlock(&j->segments_lock);
 	r = ofs_segment_create(j->dirfd, j->uuid, first, prev, j->durable, leaps, &s);
+	/* Also after a failure: a name that came back would hide the records that follow. */
+	j->dir_dirty = true;
 	if (!r) {
 		ofs_segment_list_append(&j->segments, s);
 		j->newest = s;
-		j->dir_dirty = true;
 	}
 	pthread_rwlock_unlock(&j->segments_lock);
 	return r;
@@ -74,7 +53,7 @@ void ofs_journal_close(struct ofs_journal *j)
 
 	if (!j)
 		return;
-	journal_cut_ahead(j);
+	ofs_segment_cut_ahead(j->newest);
 	ofs_segment_list_finish(&j->segments);
 	ofs_segment_list_finish(&j->trimmed);
 	pthread_cond_destroy(&j->sync_done);
@@ -281,107 +260,6 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
 	return 0;
 }
 
-/*
- * When a file has grown, a sync makes the filesystem commit its size and blocks, which costs
- * another flush. So the newest segment is made longer than its records: the syncs that follow find
- * the blocks allocated and only write data. The log ends where it did, since zeros are not a
- * record.
- */
-static void journal_write_ahead(struct ofs_journal *j)
-{
-	struct ofs_segment *s;
-	uint64_t used, len, most = j->segment_size;
-	ofs_lsn end;
-
-	OFS_LOCKED(&j->append_lock);
-	s = j->newest;
-	end = s->end;
-	used = end - s->first;
-	len = OFS_MAX(AHEAD_MIN, OFS_MIN(used, AHEAD_MAX));
-	if (used > OFS_SEGMENT_HEADER && used < most && end > s->ahead && !s->scarce &&
-	    end - OFS_MAX(j->durable, s->first) <= len / AHEAD_SYNCS) {
-		len = OFS_MIN(len, most - used);
-		s->ahead = end + len;
-		s->scarce = ofs_io_zero(s->fd, used, len) < 0;
-		if (s->scarce)
-			journal_cut_ahead(j);
-	}
-}
-
-/* Collects the unsynced segments, referenced, and the end of the log. */
-static void journal_collect_unsynced(struct ofs_journal *j, struct ofs_segment_list *ret,
-				     ofs_lsn *ret_end)
-{
-	pthread_rwlock_rdlock(&j->segments_lock);
-	*ret_end = j->newest->end;
-	for (size_t i = j->segments.n; i-- && j->segments.at[i]->end > j->durable;)
-		ofs_segment_list_append(ret, ofs_segment_ref(j->segments.at[i]));
-	pthread_rwlock_unlock(&j->segments_lock);
-}
-
-/* Makes everything before *ret_end durable. Only the caller that set `syncing` may be here. */
-static int journal_sync_files(struct ofs_journal *j, ofs_lsn *ret_end)
-{
-	struct ofs_segment_list unsynced = { 0 };
-	int r = 0;
-
-	journal_collect_unsynced(j, &unsynced, ret_end);
-	/*
-	 * A segment created from here on starts after *ret_end, so its name is for the next sync.
-	 */
-	for (size_t i = 0; !r && i < unsynced.n; i++)
-		r = ofs_io_datasync(unsynced.at[i]->fd);
-	if (!r && atomic_exchange(&j->dir_dirty, false))
-		r = ofs_io_sync(j->dirfd);
-	ofs_segment_list_finish(&unsynced);
-	return r;
-}
-
-static int journal_sync(struct ofs_journal *j, bool ahead)
-{
-	ofs_lsn target = ofs_journal_end(j);
-	ofs_lsn end;
-	int r;
-
-	pthread_mutex_lock(&j->sync_lock);
-	while (!j->poisoned && j->durable < target) {
-		if (j->syncing) {
-			pthread_cond_wait(&j->sync_done, &j->sync_lock);
-			continue;
-		}
-		j->syncing = true;
-		pthread_mutex_unlock(&j->sync_lock);
-		if (ahead)
-			journal_write_ahead(j);
-		r = journal_sync_files(j, &end);
-		pthread_mutex_lock(&j->sync_lock);
-		j->syncing = false;
-		if (r < 0)
-			j->poisoned = r;
-		else
-			j->durable = end;
-		pthread_cond_broadcast(&j->sync_done);
-	}
-	r = j->poisoned ? -EIO : 0;
-	pthread_mutex_unlock(&j->sync_lock);
-	return r;
-}
-
-int ofs_journal_sync(struct ofs_journal *j)
-{
-	return journal_sync(j, true);
-}
-
-/* Cutting zeros of a later sync does no harm: the sync after it writes them again. */
-int ofs_journal_settle(struct ofs_journal *j)
-{
-	int r = journal_sync(j, false);
-
-	OFS_LOCKED(&j->append_lock);
-	journal_cut_ahead(j);
-	return r;
-}
-
 ofs_lsn ofs_journal_end(struct ofs_journal *j)
 {
 	ofs_lsn end;
@@ -401,11 +279,6 @@ ofs_lsn ofs_journal_tail(struct ofs_journal *j)
 	end = j->newest->end;
 	pthread_rwlock_unlock(&j->segments_lock);
 	return end == first + OFS_SEGMENT_HEADER ? first : end;
-}
-
-ofs_lsn ofs_journal_durable(struct ofs_journal *j)
-{
-	return j->durable;
 }
 
 int ofs_journal_leap(struct ofs_journal *j, ofs_lsn lsn)
@@ -548,7 +421,7 @@ int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to)
 
 	/* The caller needs the space. */
 	pthread_mutex_lock(&j->append_lock);
-	journal_cut_ahead(j);
+	ofs_segment_cut_ahead(j->newest);
 	j->newest->scarce = true;
 	pthread_mutex_unlock(&j->append_lock);
 	from = OFS_MAX(from, ofs_journal_begin(j));

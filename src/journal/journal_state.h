@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of an open log, shared by journal.c and advance.c. */
+/* The state of an open log, shared by journal.c, sync.c and advance.c. */
 #pragma once
 
 #include "base/thread.h"
@@ -28,8 +28,8 @@ struct ofs_journal {
 	struct ofs_segment *newest;
 
 	/*
-	 * True if a segment was created since the directory was last synced. Set under
-	 * segments_lock.
+	 * True if a segment was created, or removed since it could not be, since the directory was
+	 * last synced. Set under segments_lock.
 	 */
 	atomic_bool dir_dirty;
 

@@ -101,6 +101,14 @@ int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn
 	return 0;
 }
 
+void ofs_segment_cut_ahead(struct ofs_segment *s)
+{
+	if (s && s->ahead > s->end)
+		ofs_io_truncate(s->fd, s->end - s->first);
+	if (s)
+		s->ahead = 0;
+}
+
 bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_format)
 {
 	if (memcmp(raw, segment_magic, sizeof(segment_magic)) != 0 ||

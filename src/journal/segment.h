@@ -65,6 +65,12 @@ bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_forma
 int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn prev,
 		       ofs_lsn durable, bool leaps, struct ofs_segment **ret);
 
+/*
+ * Removes the zeros after the end. A failure does no harm, since recovery takes them for a torn
+ * tail. The caller holds the append lock, or is the only user of the journal. NULL is allowed.
+ */
+void ofs_segment_cut_ahead(struct ofs_segment *s);
+
 struct ofs_segment *ofs_segment_ref(struct ofs_segment *s);
 
 /* Closes the file with the last reference. NULL is allowed. */

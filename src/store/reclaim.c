@@ -20,6 +20,7 @@
 /* A segment that nothing needs is replaced once it has this size, whatever room it has left. */
 #define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
 #define SEGMENT_LEFTOVER_IDLE 1 /* when nothing else happens */
+#define HELD_SEGMENTS 64
 
 struct span {
 	ofs_lsn from, to;
@@ -113,6 +114,9 @@ int ofs_store_trim(struct ofs_store *s, bool idle)
 		keep = OFS_MIN(keep, ofs_content_map_oldest(&s->drafts.list[i]->content));
 	s->log_needed = keep;
 	keep = OFS_MIN(keep, held_from(s, keep));
+	/* Segments are open files, so those that are held must not become many. */
+	if (keep < s->log_needed)
+		leftover = OFS_MIN(s->log_held_max / HELD_SEGMENTS, s->journal_max / 4);
 	pthread_mutex_unlock(&s->lock);
 	if (s->log_needed == meta.checkpoint && ofs_journal_end(s->journal) == s->log_needed)
 		r = ofs_journal_rotate(s->journal, leftover);

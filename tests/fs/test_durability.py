@@ -4,6 +4,7 @@
 import errno
 import os
 import random
+import resource
 import shutil
 import sqlite3
 import threading
@@ -13,6 +14,7 @@ from files import MIB, log_text, noise, same_tree, snapshot, tool_results
 from harness import (
     SEAL_NEVER,
     SEAL_SOON,
+    Mount,
     eventually,
     main,
     raises,
@@ -458,6 +460,23 @@ def the_index_is_a_sound_database_after_a_kill(case):
         m.start()
         same(read(sealed), noise(20000, 8))
         same(read(draft), noise(20000, 9))
+
+
+@test
+def a_limit_on_the_size_of_files_fails_writes_and_does_not_kill(case):
+    m = Mount(case, case.store, case.mnt, [SEAL_NEVER])
+    limit = (6 * MIB, 6 * MIB)
+    m.identity = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)}
+    with m.start():
+        paths = [m.make(f"cache/shell/{i}", noise(MIB, i)) for i in range(4)]
+        with raises(errno.EFBIG):
+            for i in range(4, 8):
+                write(m(f"cache/shell/{i}"), noise(MIB, i))
+        m.kill9()
+        m.identity = {}
+        m.start()
+        for i, path in enumerate(paths):
+            same(read(path), noise(MIB, i))
 
 
 main()

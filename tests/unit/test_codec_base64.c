@@ -26,8 +26,9 @@ Test(codec_base64, decodes)
 
 Test(codec_base64, refuses_what_is_none)
 {
-	static const char *const wrong[] = { "Z",	 "Zg",	   "Zg=",  "====",  "Z===",
-					     "Zg==Zg==", "Zm9v\n", "Zm-_", "Zm9vZ", "Z=g=" };
+	static const char *const wrong[] = { "Z",     "Zg",	  "Zg=",     "====",
+					     "Z===",  "Zg==Zg==", "Zm9v\n",  "Zm-_",
+					     "Zm9vZ", "Z=g=",	  "Zm9v----" };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf to = OFS_BUF_INIT;

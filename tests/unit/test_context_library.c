@@ -130,6 +130,9 @@ Test(context_library, what_is_wrong_is_said)
 	cr_expect_eq(ofs_context_reduce(context, "[]", 2, NULL, &err, &text, &len), -EINVAL);
 	cr_expect_eq(ofs_context_reduce(context, "{\"tool\":\"x\"}", 12, "../x", &err, &text, &len),
 		     -EINVAL);
+	cr_expect_eq(ofs_context_reduce(context, "{\"tool\":\"x\"}", 12, "a\nb", &err, &text, &len),
+		     -EINVAL);
+	cr_expect(strstr(err.text, "'a?b'"), "%s", err.text);
 	cr_expect_eq(ofs_context_compact(context, "x", 1, &err, &text, &len), -EINVAL);
 	cr_expect_null(text);
 }

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -171,6 +173,30 @@ Test(io_process, a_helper_has_no_input_and_speaks_plainly)
 		ofs_process_run_helper(argv, "/", OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &output), 7);
 	expect_output("C\n/\n");
 	cr_expect_eq(ofs_process_run_helper(argv, "/nonexistent", 0, NULL), -ENOENT);
+}
+
+static void ignore(int number)
+{
+}
+
+Test(io_process, a_signal_takes_nothing_from_the_output_of_a_helper)
+{
+	const char *const argv[] = { "sh", "-c", "(sleep 2; echo late) & echo early", NULL };
+	const struct itimerval often = { { 0, 100000 }, { 0, 100000 } };
+
+	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = ignore }, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	cr_expect_eq(ofs_process_run_helper(argv, NULL, OFS_PROCESS_OUT, &output), 0);
+	expect_output("early\nlate\n");
+}
+
+Test(io_process, no_descriptor_is_left)
+{
+	const struct rlimit none = { STDERR_FILENO + 1, STDERR_FILENO + 1 };
+	const char *const argv[] = { "true", NULL };
+
+	setrlimit(RLIMIT_NOFILE, &none);
+	cr_expect_eq(ofs_process_run_helper(argv, NULL, 0, NULL), -EMFILE);
 }
 
 static int answer_or_die(const void *arg)

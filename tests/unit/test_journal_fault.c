@@ -68,6 +68,21 @@ Test(journal_fault, segment_that_cannot_be_made)
 	check_replayed(0, 5, 0);
 }
 
+/* If its name came back after a power failure, it would hide what follows in the segment before. */
+Test(journal_fault, the_name_of_a_segment_that_cannot_be_made_is_removed_durably)
+{
+	setenv("OFS_FAILPOINT", "io.pwrite=enospc@2,io.sync=eio@2", 1);
+	open_journal(8);
+	append_some(2);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	ofs_journal_set_segment_size(journal, 1);
+	cr_assert_eq(fixture_append(99, 100), -ENOSPC);
+	ofs_journal_set_segment_size(journal, 1 << 20);
+	append_some(1);
+	cr_assert_eq(ofs_journal_sync(journal), -EIO);
+	check_reached("io.pwrite=enospc@2\nio.sync=eio@2\n");
+}
+
 /* A sync succeeds without zeros written ahead, and the next ones do not try to write them again. */
 Test(journal_fault, no_room_to_write_ahead)
 {

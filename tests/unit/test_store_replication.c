@@ -238,6 +238,21 @@ Test(store_replication, the_log_is_held)
 	cr_assert_eq(ofs_store_export_log(s, from, UINT64_MAX, MIB, &log, &to, &segment), -ESTALE);
 }
 
+/* However often the store is idle, since each is an open file. */
+Test(store_replication, the_log_is_held_in_few_segments)
+{
+	ofs_store_hold_log(s, ofs_store_log_end(s), 64 * MIB);
+	for (unsigned int i = 0; i < 20; i++) {
+		make_noise(OFS_ROOT_INO, (char[]){ (char)('a' + i), 0 }, 100, i);
+		seal();
+		cr_assert_eq(ofs_store_trim(s, true), 0);
+	}
+	cr_expect_leq(ofs_journal_segments(s->journal), 2);
+	ofs_store_hold_log(s, 0, 0);
+	cr_assert_eq(ofs_store_trim(s, true), 0);
+	cr_expect_eq(ofs_journal_segments(s->journal), 1);
+}
+
 static int count_changed(void *arg, uint64_t ino)
 {
 	++*(unsigned int *)arg;
