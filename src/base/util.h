@@ -21,6 +21,12 @@
 #define OFS_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OFS_MAX(a, b) ((a) > (b) ? (a) : (b))
 
+/* The error of a call that failed. Always below 0, so the compiler sees what is set otherwise. */
+static inline int ofs_errno(void)
+{
+	return errno > 0 ? -errno : -EIO;
+}
+
 /* Runs `fn(&variable)` when the variable goes out of scope. */
 #define OFS_CLEANUP(fn) __attribute__((cleanup(fn)))
 

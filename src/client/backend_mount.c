@@ -34,7 +34,7 @@ static int root_dev(int root, dev_t *ret)
 
 	/* The kernel answers this without a request to the daemon. */
 	if (statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
-		return -errno;
+		return ofs_errno();
 	*ret = makedev(st.stx_dev_major, st.stx_dev_minor);
 	return 0;
 }

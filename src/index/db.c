@@ -157,16 +157,15 @@ int ofs_db_exec(struct ofs_db *db, const char *sql)
 
 int ofs_db_number(struct ofs_db *db, const char *sql, int64_t *ret)
 {
-	sqlite3_stmt *st;
-	int rc = sqlite3_prepare_v2(db->conn, sql, -1, &st, NULL);
+	sqlite3_stmt *st = NULL;
+	int r = ofs_db_errno(db, sqlite3_prepare_v2(db->conn, sql, -1, &st, NULL));
 
-	if (rc != SQLITE_OK)
-		return ofs_db_errno(db, rc);
-	rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW)
+	if (r == 0)
+		r = ofs_db_step(db, st);
+	if (r > 0)
 		*ret = sqlite3_column_int64(st, 0);
 	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? -EUCLEAN : ofs_db_errno(db, rc);
+	return r > 0 ? 0 : r < 0 ? r : -EUCLEAN;
 }
 
 int ofs_db_checkpoint(struct ofs_db *db)

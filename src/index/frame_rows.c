@@ -237,6 +237,19 @@ int ofs_index_list_unsent(struct ofs_index *ix,
 	return r < 0 ? r : list_frames(ix, OFS_STMT_FRAME_UNSENT, OFS_ARGS(pack, off), fn, arg);
 }
 
+int ofs_index_list_passed(struct ofs_index *ix, uint64_t first, uint64_t last,
+			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
+{
+	OFS_DB_LOCKED(&ix->db);
+	uint32_t pack;
+	uint64_t off;
+	int r = last_end(ix, &pack, &off);
+
+	return r < 0 ? r
+		     : list_frames(ix, OFS_STMT_FRAME_PASSED, OFS_ARGS(first, last, pack, off), fn,
+				   arg);
+}
+
 int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_frame *f, uint64_t *ret_id)
 {
 	OFS_DB_LOCKED(&ix->db);

@@ -456,6 +456,13 @@ int ofs_index_list_unsent(struct ofs_index *ix,
 			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
 
 /*
+ * Calls `fn` for the live frames with ids from `first` to `last` that were passed over: they lie
+ * before the end of the last extent, but in none. Frames that are bad are left out.
+ */
+int ofs_index_list_passed(struct ofs_index *ix, uint64_t first, uint64_t last,
+			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
+
+/*
  * ---- the database as pages. Nobody may write while a copy is made, so that the file does not
  * change between the calls of `fn`.
  */

@@ -198,6 +198,10 @@ extern const char ofs_schema_from_6[];
 	  " WHERE pack = ?1 AND off >= ?2 AND off < ?3 AND live > 0 ORDER BY off") \
 	X(FRAME_UNSENT, "SELECT " OFS_SCHEMA_FRAME " FROM frame INDEXED BY frame_place" \
 	  " WHERE (pack, off) >= (?1, ?2) AND live > 0 ORDER BY pack, off") \
+	X(FRAME_PASSED, "SELECT " OFS_SCHEMA_FRAME " FROM frame f NOT INDEXED" \
+	  " WHERE id BETWEEN ?1 AND ?2 AND live > 0 AND bad = 0 AND (pack, off) < (?3, ?4)" \
+	  " AND ifnull((SELECT e.off + e.len FROM extent e WHERE e.pack = f.pack" \
+	  " AND e.off <= f.off ORDER BY e.off DESC LIMIT 1), 0) <= f.off ORDER BY pack, off") \
 	X(OBJECT_PUT, "INSERT INTO object(epoch, number, size) VALUES(?1, ?2, ?3)") \
 	X(OBJECT_LIST, "SELECT id, epoch, number, size FROM object WHERE id > ?1" \
 	  " ORDER BY id LIMIT 1") \

@@ -293,7 +293,7 @@ int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
 	if (fault < 0)
 		return fault;
 	if (fstat(fd, &st) < 0)
-		return -errno;
+		return ofs_errno();
 	*ret_size = (uint64_t)st.st_size;
 	if (ret_allocated)
 		*ret_allocated = (uint64_t)st.st_blocks * 512;

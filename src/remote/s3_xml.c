@@ -81,7 +81,7 @@ static bool append_code_point(unsigned long c, struct ofs_buf *out)
 
 	if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 		return false;
-	for (size_t i = n; i-- > 1; c >>= 6)
+	for (size_t i = n - 1; i > 0; i--, c >>= 6)
 		b[i] = (uint8_t)(0x80 | (c & 0x3f));
 	b[0] = (uint8_t)(n == 1 ? c : (0xf00 >> n & 0xff) | c);
 	ofs_buf_append(out, b, n);

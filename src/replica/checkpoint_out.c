@@ -32,6 +32,7 @@ void ofs_checkpoint_out_begin(struct ofs_checkpoint_out *out, uint32_t epoch)
 	out->epoch = epoch;
 	out->newest = out->parts = out->packs = 0;
 	out->whole = out->added = 0;
+	out->passed = true;
 	free(out->unsettled_key);
 	out->unsettled_key = NULL;
 	ofs_garbage_finish(&out->garbage);
@@ -94,8 +95,9 @@ static void add_extent(struct pack_object *p, const struct ofs_index_frame *f, u
 }
 
 /*
- * Fills one object with frames of `l` from *i on. Frames that are damaged here are left out, as are
- * those that the disk does not read, since a bad sector must not hold up everything else.
+ * Fills one object with frames of `l` from *i on. Frames that are damaged here are left out. Those
+ * that the disk does not read have to wait for a later checkpoint, since a bad sector must not hold
+ * up everything else.
  * -ENOENT: a frame was given back meanwhile; with `gone` it is left out as well.
  */
 static int fill_object(struct ofs_checkpoint_out *out, const struct frame_list *l, size_t *i,
@@ -108,12 +110,13 @@ static int fill_object(struct ofs_checkpoint_out *out, const struct frame_list *
 
 		if (r == 0)
 			add_extent(p, f, at);
-		else if (r == -EIO)
+		else if (r == -EIO || r == -OFS_EREAD)
 			ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu is not sent: %s",
-				f->pack, (unsigned long long)f->off, strerror(-r));
+				f->pack, (unsigned long long)f->off, strerror(EIO));
 		else if (r != -ENOENT || !gone)
 			return ofs_error_set(err, -r, "packs/%08x.pack cannot be read: %s", f->pack,
 					     strerror(-r));
+		out->passed = out->passed || r == -OFS_EREAD;
 	}
 	p->object = (struct ofs_index_object){ .epoch = out->epoch, .size = p->bytes.len };
 	return 0;
@@ -478,6 +481,7 @@ static int take_snapshot(struct snapshot *s, struct ofs_error *err)
 	int r = make_spool(s->out, &s->spool);
 
 	s->snap = (struct ofs_snapshot){ .changed = !is_whole_due(s->out),
+					 .passed = s->out->passed,
 					 .page_run = take_pages,
 					 .has_log = choose_log,
 					 .draft = take_draft,
@@ -504,8 +508,10 @@ int ofs_checkpoint_out_make(struct ofs_checkpoint_out *out, struct ofs_checkpoin
 	r = flush(&s, "pages", &s.pages);
 	if (r == 0)
 		r = flush(&s, "drafts", &s.drafts);
+	out->passed = false;
 	if (r == 0)
 		r = send_snapshot(out, &s, rq, &anchor, err);
+	out->passed = out->passed || (r < 0 && s.snap.passed);
 	ofs_store_end_snapshot(out->store, r == 0);
 	return r;
 }

@@ -17,6 +17,7 @@ struct ofs_checkpoint_out {
 	uint32_t newest; /* newest manifest that was acknowledged; 0: none in this epoch */
 	uint32_t parts, packs; /* last numbers given to objects */
 	_Atomic uint64_t sent; /* packs and parts sent; readable by any thread */
+	bool passed; /* frames may have been passed over that can be read by now */
 	json_t *chain; /* parts of the index in the newest manifest; NULL if there is none */
 	uint64_t whole, added; /* bytes of its whole copy, and of the parts after it */
 	uint64_t durable; /* highest object id that a manifest in the remote lists */

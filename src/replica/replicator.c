@@ -392,6 +392,8 @@ static int do_round(struct ofs_replicator *rp, const struct round *round, struct
 
 	if (r == 0)
 		r = send_all(rp, round->checkpoint, err);
+	if (r < 0 && !err->text[0])
+		ofs_error_set(err, -r, "what is to be sent cannot be read: %s", strerror(-r));
 	if (r == 0) {
 		r = ofs_fetcher_evict(rp->fetcher);
 		if (r < 0)

@@ -140,7 +140,7 @@ static json_t *total(const json_t *head)
 static int list_call(struct ofs_call_run *c)
 {
 	OFS_FREE char *request = NULL;
-	json_t *head, *files;
+	json_t *head = NULL, *files = NULL;
 	int r = make_request(c, &request);
 
 	if (r < 0)
@@ -163,7 +163,7 @@ static json_t *take_group(struct ofs_call_run *c, const json_t *line)
 
 static int usage_call(struct ofs_call_run *c)
 {
-	json_t *head, *groups;
+	json_t *head = NULL, *groups = NULL;
 	int r;
 
 	do

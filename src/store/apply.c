@@ -85,6 +85,33 @@ static int load_entries(struct ofs_store *s, struct change *c)
 	return r->flags & RENAME_EXCHANGE ? -ENOENT : 0;
 }
 
+static bool is_too_large(uint64_t off, uint64_t len)
+{
+	return off > (uint64_t)OFS_SIZE_MAX || len > (uint64_t)OFS_SIZE_MAX - off;
+}
+
+/* Whoever logs has checked this, but the log of another host may be made by hand. */
+static bool is_sane(const struct ofs_record *r, const struct ofs_journal_data *data)
+{
+	switch (r->type) {
+	case OFS_RECORD_CREATE:
+	case OFS_RECORD_LINK:
+		return ofs_dir_check_name(r->name) == 0;
+	case OFS_RECORD_RENAME:
+		return ofs_dir_check_name(r->text) == 0;
+	case OFS_RECORD_WRITE:
+		return !is_too_large(r->size, data->len);
+	case OFS_RECORD_ZERO:
+		return !is_too_large(r->size, r->len);
+	case OFS_RECORD_COPY:
+		return !is_too_large(r->size, r->len) && !is_too_large(r->from_off, r->len) &&
+		       r->size % OFS_BLOCK_SIZE == 0 && r->from_off % OFS_BLOCK_SIZE == 0;
+	case OFS_RECORD_SETATTR:
+		return !(r->flags & OFS_SET_SIZE) || !is_too_large(r->size, 0);
+	}
+	return true;
+}
+
 /* Does all that can fail, so that applying the record cannot. */
 static int load(struct ofs_store *s, struct change *c)
 {
@@ -391,7 +418,7 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 		[OFS_RECORD_EXPIRE] = apply_unlink,  [OFS_RECORD_LEDGER] = apply_ledger,
 	};
 	struct change c = { .r = r, .lsn = lsn, .data = data };
-	int e = load(s, &c);
+	int e = is_sane(r, data) ? load(s, &c) : -EUCLEAN;
 
 	if (e == 0)
 		apply[r->type](s, &c);

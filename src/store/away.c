@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "pack/frame.h"
+#include "pack/frame_buffer.h"
 #include "store/store_state.h"
 
 /* Bytes requested at once: the least, and the most, for frames that are read in sequence. */
@@ -118,15 +119,17 @@ static struct ofs_away_range *take_turn(struct ofs_away *a, const struct ofs_fra
 	}
 }
 
-/* The length of the whole frames in `bytes`, of which the first is `loc`; 0: `loc` is damaged. */
-static size_t whole_frames(const struct ofs_frame_loc *loc, const uint8_t *bytes, size_t len)
+/* The length of the sound frames at the start of `bytes`; 0: the first of them is not `loc`. */
+static size_t sound_frames(const struct ofs_frame_loc *loc, const uint8_t *bytes, size_t len)
 {
 	struct ofs_frame_info info;
+	uint8_t *content;
 	size_t end = 0;
 
-	while (end < len && ofs_frame_parse_head(bytes + end, len - end, loc->pack, loc->off + end,
-						 &info) == 0) {
-		if (info.stored > len - end || (!end && info.stored != loc->stored))
+	while (end < len && ofs_frame_decode(bytes + end, len - end, loc->pack, loc->off + end,
+					     &info, &content) == 0) {
+		ofs_frame_buffer_put(content, info.raw);
+		if (!end && info.stored != loc->stored)
 			break;
 		end += info.stored;
 	}
@@ -134,19 +137,26 @@ static size_t whole_frames(const struct ofs_frame_loc *loc, const uint8_t *bytes
 }
 
 /*
- * Writes the bytes back, unless the frame has died meanwhile: its space may have been given back,
- * or its pack removed. `reclaim` keeps readers out, who would find half of a frame.
+ * Writes the frames back, except those that have died: their space may have been given back, or
+ * their pack removed. `reclaim` keeps readers out, who would find half of a frame.
  */
 static int put_back(struct ofs_store *s, const struct ofs_frame_loc *loc, const uint8_t *bytes,
 		    size_t len)
 {
-	int r;
+	struct ofs_frame_info info = { .stored = 0 };
+	int r = 0;
 
 	pthread_rwlock_wrlock(&s->reclaim);
-	/* A follower writes nothing else into packs. */
-	r = s->follow ? 1 : ofs_index_has_frame(s->index, loc->pack, loc->off);
-	if (r > 0)
-		r = ofs_packset_put_back(s->packs, loc->pack, loc->off, bytes, len);
+	for (size_t at = 0; at < len && r >= 0; at += info.stored) {
+		uint64_t off = loc->off + at;
+
+		r = ofs_frame_parse_head(bytes + at, len - at, loc->pack, off, &info);
+		/* A follower writes nothing else into packs. */
+		if (r == 0)
+			r = s->follow ? 1 : ofs_index_has_frame(s->index, loc->pack, off);
+		if (r > 0)
+			r = ofs_packset_put_back(s->packs, loc->pack, off, bytes + at, info.stored);
+	}
 	pthread_rwlock_unlock(&s->reclaim);
 	return r;
 }
@@ -162,7 +172,7 @@ static size_t clip(struct ofs_store *s, const struct ofs_frame_loc *loc, uint64_
 	return (size_t)(OFS_MIN(end, here < end ? here + BLOCK : end) - loc->off);
 }
 
-/* Brings as many whole frames of the range as it can, and sets its end accordingly. */
+/* Brings as many sound frames of the range as it can, and sets its end accordingly. */
 static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc, struct ofs_away_range *range)
 {
 	OFS_FREE uint8_t *bytes = NULL;
@@ -183,35 +193,32 @@ static int bring(struct ofs_store *s, const struct ofs_frame_loc *loc, struct of
 	if (r < 0)
 		return r;
 	/* A partial frame would be taken for a damaged one. */
-	len = whole_frames(loc, bytes, len);
+	len = sound_frames(loc, bytes, len);
 	if (!len)
 		return -EUCLEAN;
 	range->end = loc->off + len;
 	return put_back(s, loc, bytes, len);
 }
 
-int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
+/* Brings the frame or, with `ahead`, also those after it, or waits until somebody else has. */
+static int bring_in_turn(struct ofs_store *s, const struct ofs_frame_loc *loc, bool ahead)
 {
 	struct ofs_away *a = &s->away;
 	struct ofs_away_range range, *mine;
 	int r;
 
-	if (!a->get)
-		return -EIO;
-	/* This may wait for the sealer, which may itself wait for frames that others bring. */
-	if (a->room)
-		a->room(a->arg);
 	pthread_mutex_lock(&a->lock);
 	mine = take_turn(a, loc);
 	if (mine)
 		*mine = range =
-			(struct ofs_away_range){ loc->pack, loc->off, loc->off + plan(a, loc) };
+			(struct ofs_away_range){ loc->pack, loc->off,
+						 loc->off + (ahead ? plan(a, loc) : loc->stored) };
 	pthread_mutex_unlock(&a->lock);
 	if (!mine)
 		return 0;
 	r = bring(s, loc, &range);
 	pthread_mutex_lock(&a->lock);
-	if (r == 0)
+	if (r == 0 && ahead)
 		a->stream[a->next_stream++ % OFS_AWAY_STREAMS] = range;
 	mine->pack = 0;
 	pthread_cond_broadcast(&a->brought);
@@ -222,21 +229,32 @@ int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
 	return r == 0 || r == -ENOMEM ? r : -EIO;
 }
 
-bool ofs_away_discard(struct ofs_store *s, const struct ofs_frame_loc *loc)
+int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc)
+{
+	if (!s->away.get)
+		return -EIO;
+	/* This may wait for the sealer, which may itself wait for frames that others bring. */
+	if (s->away.room)
+		s->away.room(s->away.arg);
+	return bring_in_turn(s, loc, true);
+}
+
+bool ofs_away_has(struct ofs_store *s, const struct ofs_frame_loc *loc)
 {
 	struct ofs_index_object object;
 	struct ofs_index_extent e;
-	int r;
 
-	if (!s->away.get || ofs_away_find(s, loc->pack, loc->off, &e, &object) < 0)
-		return false;
-	pthread_rwlock_wrlock(&s->reclaim);
-	r = ofs_packset_punch(s->packs, loc->pack, loc->off, loc->stored);
-	pthread_rwlock_unlock(&s->reclaim);
+	return s->away.get && ofs_away_find(s, loc->pack, loc->off, &e, &object) == 0;
+}
+
+int ofs_away_mend(struct ofs_store *s, const struct ofs_frame_loc *loc)
+{
+	int r = s->away.get ? bring_in_turn(s, loc, false) : -EIO;
+
 	if (r == 0)
 		ofs_log(LOG_WARNING,
-			"packs/%08x.pack: the frame at %llu is damaged here and will be read from "
-			"the remote",
+			"packs/%08x.pack: the frame at %llu was damaged; the remote's copy "
+			"replaces it",
 			loc->pack, (unsigned long long)loc->off);
-	return r == 0;
+	return r;
 }

@@ -52,8 +52,8 @@ void ofs_away_settle(struct ofs_store *s);
  */
 int ofs_away_bring(struct ofs_store *s, const struct ofs_frame_loc *loc);
 
-/*
- * Drops a frame that is damaged here if an object has it. True: it is away now. No lock of the
- * store but `cycle` is held.
- */
-bool ofs_away_discard(struct ofs_store *s, const struct ofs_frame_loc *loc);
+/* The same for a frame that is damaged here; it stays as it is unless the copy is sound. */
+int ofs_away_mend(struct ofs_store *s, const struct ofs_frame_loc *loc);
+
+/* An object has the frame, and may be asked for it. */
+bool ofs_away_has(struct ofs_store *s, const struct ofs_frame_loc *loc);

@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/dir.h"
 
+#include <offloadfs/tree.h>
+
 #include "codec/hash.h"
+
+int ofs_dir_check_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len > OFS_NAME_MAX)
+		return -ENAMETOOLONG;
+	if (!len || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EINVAL;
+	return 0;
+}
 
 struct ofs_dir *ofs_dir_create(void)
 {
@@ -123,10 +136,15 @@ static int slot_compare(const void *a, const void *b)
 	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
 }
 
-void ofs_dir_sort(struct ofs_dir *d)
+int ofs_dir_sort(struct ofs_dir *d)
 {
 	if (d->norder)
 		qsort(d->order, d->norder, sizeof(*d->order), slot_compare);
+	for (size_t i = 0; i < d->norder; i++)
+		if (d->order[i].cookie <= (i ? d->order[i - 1].cookie : 0) ||
+		    d->order[i].cookie > INT64_MAX)
+			return -EUCLEAN;
+	return 0;
 }
 
 size_t ofs_dir_seek(const struct ofs_dir *d, uint64_t cookie)

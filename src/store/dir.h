@@ -41,6 +41,9 @@ struct ofs_dir {
 	uint64_t epoch; /* of the last change of any entry */
 };
 
+/* -EINVAL or -ENAMETOOLONG: no entry can have this name. */
+int ofs_dir_check_name(const char *name);
+
 struct ofs_dir *ofs_dir_create(void);
 void ofs_dir_destroy(struct ofs_dir *d);
 
@@ -48,11 +51,11 @@ struct ofs_dirent *ofs_dir_find(const struct ofs_dir *d, const char *name);
 
 /*
  * Adds a name that is not there yet. While loading (epoch 0) cookies may come in any order;
- * ofs_dir_sort() then sorts the entries.
+ * ofs_dir_sort() then sorts the entries. -EUCLEAN: these cookies are not possible.
  */
 void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type, uint64_t cookie,
 		 uint64_t epoch);
-void ofs_dir_sort(struct ofs_dir *d);
+int ofs_dir_sort(struct ofs_dir *d);
 
 /*
  * An entry that names the inode; NULL: none. The first call scans `d`; so does one that finds none,

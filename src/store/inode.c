@@ -171,6 +171,8 @@ int ofs_store_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 
 static int load_dirent(void *arg, const struct ofs_index_dirent *e)
 {
+	if (ofs_dir_check_name(e->name) < 0)
+		return -EUCLEAN;
 	ofs_dir_add(arg, e->name, e->ino, e->type, e->cookie, 0);
 	return 0;
 }
@@ -188,11 +190,12 @@ int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 		struct ofs_dir *d = ofs_dir_create();
 
 		r = ofs_index_list_dir(s->index, ino, load_dirent, d);
+		if (r == 0)
+			r = ofs_dir_sort(d);
 		if (r < 0) {
 			ofs_dir_destroy(d);
 			return r;
 		}
-		ofs_dir_sort(d);
 		n->dir = d;
 		weigh_loaded(s, d->count * OFS_WEIGHT_DIRENT);
 	}
@@ -202,6 +205,8 @@ int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 
 static int load_block(void *arg, uint64_t block, const struct ofs_index_chunk *c)
 {
+	if (block >= OFS_CONTENT_END / OFS_BLOCK_SIZE)
+		return -EUCLEAN;
 	ofs_content_map_set_block(arg, block, c, 0);
 	return 0;
 }

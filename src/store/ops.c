@@ -18,22 +18,11 @@
 #define TARGET_MAX 4095u
 #define NOTED_MAX 4096 /* dirty inodes; above this, an estimate makes no more of them dirty */
 
-static int name_check(const char *name)
-{
-	size_t len = strlen(name);
-
-	if (len > OFS_NAME_MAX)
-		return -ENAMETOOLONG;
-	if (!len || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return -EINVAL;
-	return 0;
-}
-
 /* Gets a directory that may get a new entry `name`. */
 static int dir_for_entry(struct ofs_store *s, uint64_t ino, const char *name,
 			 struct ofs_inode **ret)
 {
-	int r = name_check(name);
+	int r = ofs_dir_check_name(name);
 
 	if (r == 0)
 		r = ofs_store_dir(s, ino, ret);

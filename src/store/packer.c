@@ -43,19 +43,38 @@ struct ofs_packer {
 };
 
 /*
- * Cuts off frames that the index does not have, unless it may have them after all. If that fails,
- * it is tried again next time.
+ * Makes sure that a commit that failed is not found at the next start: another one overwrites it in
+ * the log of the index.
  */
+static int settle_commit(struct ofs_store *s, struct ofs_index_meta *meta)
+{
+	int r = ofs_index_begin(s->index);
+
+	if (r < 0)
+		return r;
+	/* A row that does not change would write nothing. */
+	meta->next_chunk = ++s->next_chunk;
+	return ofs_index_end(s->index, ofs_index_put_meta(s->index, meta));
+}
+
+/* Cuts off frames that the index does not have. If that fails, it is tried again next time. */
 static int cut_strays(struct ofs_store *s)
 {
 	struct ofs_index_meta meta;
 	int r;
 
-	if (!s->strays || s->uncertain)
+	if (!s->strays)
 		return 0;
 	r = ofs_index_get_meta(s->index, &meta);
-	if (r == 0)
-		r = ofs_packset_resume(s->packs, meta.pack, meta.pack_size, NULL);
+	if (r == 0 && s->uncertain)
+		r = settle_commit(s, &meta);
+	if (r < 0)
+		return r;
+	s->uncertain = false;
+	/* A reader may have seen the places of a move that failed. */
+	pthread_rwlock_wrlock(&s->reclaim);
+	r = ofs_packset_resume(s->packs, meta.pack, meta.pack_size, NULL);
+	pthread_rwlock_unlock(&s->reclaim);
 	s->strays = r < 0;
 	return r;
 }
@@ -340,17 +359,12 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 		return r;
 	}
 	r = ofs_index_commit(s->index);
-	/*
-	 * A failed commit may be found at the next start, if its sync is what failed: its frames
-	 * must stay. At worst they lie unused until their surroundings are punched. A later commit
-	 * settles this, since the index then knows where the packs end.
-	 */
-	p->at_risk = false;
 	if (r < 0) {
-		s->uncertain = s->uncertain || !ofs_store_is_full(r);
+		/* If its sync is what failed, the next start may find it. */
+		s->uncertain = true;
 		look_again(p);
 	} else {
-		s->uncertain = s->strays = false;
+		p->at_risk = s->uncertain = s->strays = false;
 		ofs_packset_committed(s->packs);
 		relocate(p);
 	}

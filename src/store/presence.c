@@ -41,7 +41,7 @@ static int identify(struct ofs_store *s, size_t part, struct ofs_presence_part *
 		     : statx(AT_FDCWD, s->presence.path, 0, STATX_INO, &st);
 
 	if (r < 0)
-		return -errno;
+		return ofs_errno();
 	*ret = (struct ofs_presence_part){
 		.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
 		.ino = st.stx_ino,

@@ -12,6 +12,7 @@
 #define INODE_COST 512u /* bytes that an inode takes in the index, rounded up */
 #define RESERVE_BYTES (UINT64_C(8) << 20)
 #define RETRY_NS (250 * OFS_NS_PER_MS)
+#define TOLD_NS (60 * OFS_NS_PER_S)
 #define DIRTY_MAX 32768u
 #define DIRTY_MIN 64u
 #define DIRTY_COST (16 * BLOCK) /* more than two dirty inodes add to the log of the index */
@@ -71,13 +72,23 @@ static int reserve_resize(struct ofs_store *s, uint64_t size)
 	return r;
 }
 
+/* One line for a shortage: on a nearly full disk each checkpoint uses and refills the reserve. */
+static void tell_full(struct ofs_store *s)
+{
+	int64_t now = ofs_clock_monotonic();
+
+	if (!s->reserve.told || now - s->reserve.told > TOLD_NS)
+		ofs_log(LOG_WARNING, "the disk is full: only changes that free space are possible");
+	s->reserve.told = now;
+}
+
 void ofs_reserve_fill(struct ofs_store *s)
 {
 	OFS_LOCKED(&s->reserve.lock);
 	int r = reserve_resize(s, RESERVE_BYTES);
 
-	if (r < 0 && !s->reserve.tight)
-		ofs_log(LOG_WARNING, "the disk is full: only changes that free space are possible");
+	if (ofs_store_is_full(r) && !s->reserve.tight)
+		tell_full(s);
 	if (r == 0 && s->reserve.tight)
 		ofs_log(LOG_INFO, "there is room on the disk again");
 	s->reserve.there = r == 0;
@@ -93,7 +104,7 @@ bool ofs_reserve_release(struct ofs_store *s)
 
 	if (had) {
 		reserve_resize(s, 0);
-		ofs_log(LOG_WARNING, "the disk is full: only changes that free space are possible");
+		tell_full(s);
 	}
 	s->reserve.there = false;
 	s->reserve.tight = true;

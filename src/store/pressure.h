@@ -16,7 +16,9 @@ struct ofs_store;
 
 struct ofs_reserve {
 	pthread_mutex_t lock; /* may be taken with any of the store's locks held */
-	bool there; /* guarded by `lock` */
+	/* Guarded by `lock`. */
+	bool there;
+	int64_t told; /* time of the last shortage, monotonic; 0: none */
 	/* Changed under `lock`. */
 	_Atomic int64_t tried; /* time of the last attempt to set it aside, monotonic */
 	atomic_bool tight; /* the reserve is used: only what frees space may be written */

@@ -121,22 +121,24 @@ static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_
 			  uint64_t off, struct reading how)
 {
 	struct ofs_frame_loc away;
+	bool damaged;
 	ssize_t r;
 	int brought;
 
 	for (unsigned int i = 0; i < TRIES_MAX; i++) {
 		away.pack = 0;
 		r = try_range(s, ino, buf, size, off, how, &away);
-		if (r == -EIO && away.pack && ofs_away_discard(s, &away))
+		damaged = r == -EIO && away.pack;
+		if (damaged && ofs_away_has(s, &away))
 			r = -OFS_EAWAY;
-		else if (r == -EIO && away.pack && how.state)
+		else if (damaged && how.state)
 			r = -OFS_EREAD;
 		if (r != -OFS_EAWAY || how.here)
 			return r;
 		if (how.state)
 			ofs_block_state_finish(how.state);
 		/* No lock is held while this takes its time. */
-		brought = ofs_away_bring(s, &away);
+		brought = damaged ? ofs_away_mend(s, &away) : ofs_away_bring(s, &away);
 		if (brought < 0)
 			return brought == -EIO ? -OFS_EREAD : brought;
 	}

@@ -39,7 +39,9 @@ int ofs_store_load_drafts(struct ofs_store *s)
 		};
 		struct ofs_inode *n;
 
-		r = ofs_store_file(s, d->ino, &n);
+		r = d->off > OFS_CONTENT_END || d->len > OFS_CONTENT_END + 1 - d->off
+			    ? -EUCLEAN
+			    : ofs_store_file(s, d->ino, &n);
 		if (r < 0)
 			break;
 		ofs_content_map_cover(&n->content, &e, 0);

@@ -213,6 +213,24 @@ static int copy_drafts(struct ofs_store *s, struct ofs_snapshot *snap)
 	return r;
 }
 
+#define FRAMES_AT_ONCE 4096 /* for whose ids the index stays locked */
+
+static int list_passed(struct ofs_store *s, struct ofs_snapshot *snap)
+{
+	struct ofs_index_frame f = { .id = 0 };
+	int r;
+
+	while ((r = ofs_index_next_frame(s->index, f.id, &f)) == 0) {
+		uint64_t last = f.id + FRAMES_AT_ONCE - 1;
+
+		r = ofs_index_list_passed(s->index, f.id, last, snap->frame, snap->arg);
+		if (r)
+			return r;
+		f.id = last;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
 static int take_snapshot(struct ofs_store *s, struct ofs_snapshot *snap)
 {
 	int r = ofs_store_is_whole(s) ? 0 : -EIO;
@@ -226,7 +244,9 @@ static int take_snapshot(struct ofs_store *s, struct ofs_snapshot *snap)
 					 &snap->pages);
 	if (r == 0)
 		r = copy_drafts(s, snap);
-	return r < 0 ? r : ofs_index_list_unsent(s->index, snap->frame, snap->arg);
+	if (r == 0 && snap->passed)
+		r = list_passed(s, snap);
+	return r ? r : ofs_index_list_unsent(s->index, snap->frame, snap->arg);
 }
 
 int ofs_store_begin_snapshot(struct ofs_store *s, struct ofs_snapshot *snap)
@@ -270,6 +290,8 @@ int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, s
 	size_t len;
 	int r = ofs_packset_copy(s->packs, &loc, &bytes, &len);
 
+	if (r == -EIO)
+		r = -OFS_EREAD;
 	if (r == 0)
 		r = ofs_frame_decode(bytes, len, f->pack, f->off, &info, &content);
 	if (r < 0 && ofs_index_has_frame(s->index, f->pack, f->off) == 0)

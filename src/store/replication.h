@@ -119,6 +119,7 @@ void ofs_store_depose(struct ofs_store *s, const char *why);
 
 struct ofs_snapshot {
 	bool changed; /* only pages that may have changed since the last snapshot that arrived */
+	bool passed; /* also frames that were passed over: between extents of the index */
 	/* Called in this order; a nonzero return ends the snapshot and is returned. */
 	int (*page_run)(void *arg, uint32_t first, uint32_t n, const uint8_t *pages);
 	/*
@@ -129,7 +130,7 @@ struct ofs_snapshot {
 	/* The data of a record that drafts read, and the segment in which it lies. */
 	int (*draft)(void *arg, ofs_lsn segment, const struct ofs_journal_data *data,
 		     const void *bytes);
-	/* A frame after all extents of the index. */
+	/* A frame after all extents of the index, or one that was passed over. */
 	int (*frame)(void *arg, const struct ofs_index_frame *f);
 	void *arg;
 	/* Results. */
@@ -156,8 +157,9 @@ int ofs_store_list_unsent(struct ofs_store *s,
 			  int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg);
 
 /*
- * Appends the bytes of a frame, verified. -ENOENT: it was given back meanwhile; -EIO: it is missing,
- * damaged, or the disk does not read it; another error (-EMFILE, -ENOMEM): it may be read later.
+ * Appends the bytes of a frame, verified. -ENOENT: it was given back meanwhile; -EIO: it is missing
+ * or damaged; -OFS_EREAD: the disk does not read it; another error (-EMFILE, -ENOMEM): it may be
+ * read later.
  */
 int ofs_store_copy_frame(struct ofs_store *s, const struct ofs_index_frame *f, struct ofs_buf *ret);
 

@@ -89,29 +89,39 @@ static void remember(struct ofs_store *s, uint64_t frame, bool bad)
 		ofs_log(LOG_WARNING, "cannot record the state of a frame: %s", strerror(-r));
 }
 
+/* Sets *ret to the frame as it is now. -ENOENT: it is gone. */
+static int look_now(struct ofs_store *s, uint64_t id, struct ofs_index_frame *ret,
+		    uint64_t *ret_chunks)
+{
+	int r;
+
+	/* A frame that is dead by now may be punched at any moment. */
+	pthread_rwlock_rdlock(&s->reclaim);
+	r = of_index(ofs_index_get_frame(s->index, id, ret));
+	if (r == 0 && ret->live)
+		r = look_at_frame(s, ret, ret_chunks);
+	pthread_rwlock_unlock(&s->reclaim);
+	return r;
+}
+
 int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			  uint64_t *ret_chunks)
 {
 	struct ofs_index_object object;
 	struct ofs_index_extent e;
 	struct ofs_index_frame now;
-	int r;
+	int r = look_now(s, f->id, &now, ret_chunks);
 
-	/* A frame that is dead by now may be punched at any moment. */
-	pthread_rwlock_rdlock(&s->reclaim);
-	r = of_index(ofs_index_get_frame(s->index, f->id, &now));
-	if (r == 0 && now.live)
-		r = look_at_frame(s, &now, ret_chunks);
-	pthread_rwlock_unlock(&s->reclaim);
-	if (r == -ENOENT)
-		return 0;
 	if (r == -EIO) {
 		struct ofs_frame_loc loc = ofs_loc_of_frame(&now);
 
-		if (ofs_away_discard(s, &loc))
-			r = -OFS_EAWAY;
-	} else if (r == -OFS_EAWAY && !s->follow &&
-		   ofs_away_find(s, now.pack, now.off, &e, &object) == -ENOENT) {
+		if (ofs_away_has(s, &loc) && ofs_away_mend(s, &loc) == 0)
+			r = look_now(s, f->id, &now, ret_chunks);
+	}
+	if (r == -ENOENT)
+		return 0;
+	if (r == -OFS_EAWAY && !s->follow &&
+	    ofs_away_find(s, now.pack, now.off, &e, &object) == -ENOENT) {
 		r = -EIO; /* no object has it */
 	}
 	if ((r == 0 || r == -EIO) && now.bad != (r < 0))

@@ -351,6 +351,46 @@ Test(replica_replicator, what_cannot_be_read_for_a_moment_is_sent_later)
 	expect_noise(a, 0, 3 * MIB, 1);
 }
 
+static int one_read_fails(const char *name)
+{
+	return strcmp(name, "io.pread") == 0 && !--reads_to_fail ? -EIO : 0;
+}
+
+/* The frames after it are sent before it, in this mount or the next. */
+static void fail_a_read(bool mount_again)
+{
+	uint64_t a;
+
+	mount();
+	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
+	a = make_noise(OFS_ROOT_INO, "a", 3 * MIB, 1);
+	seal();
+	reads_to_fail = 4;
+	fault_for = one_read_fails;
+	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
+	fault_for = NULL;
+	cr_assert_lt(reads_to_fail, 0);
+	if (mount_again) {
+		unmount(WAIT);
+		mount();
+	}
+	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
+	unmount(WAIT);
+	cr_assert_eq(rebuild("other"), 0, "%s", err.text);
+	mount();
+	expect_noise(a, 0, 3 * MIB, 1);
+}
+
+Test(replica_replicator, what_the_disk_did_not_read_is_sent_with_the_next_checkpoint)
+{
+	fail_a_read(false);
+}
+
+Test(replica_replicator, what_the_disk_did_not_read_is_sent_by_the_next_mount)
+{
+	fail_a_read(true);
+}
+
 /* ---- what was never sent */
 
 static int note_salvaged(void *arg, const char *what, uint64_t size)

@@ -189,3 +189,81 @@ Test(store_load, damage_to_a_neighbour_is_its_own)
 	cr_expect_eq(ofs_store_read(s, first + 24, &byte, 1, 0), -EUCLEAN);
 	cr_expect_eq(ofs_store_getattr(s, first + 33, &attr), -EUCLEAN);
 }
+
+/* ---- what was made by hand */
+
+Test(store_load, entries_that_no_store_writes_are_damage)
+{
+	static const char *const sql[] = {
+		"UPDATE dirent SET cookie = 0 WHERE name = x'61'",
+		"UPDATE dirent SET cookie = -1 WHERE name = x'61'",
+		"UPDATE dirent SET cookie = 100",
+		"UPDATE dirent SET name = x'' WHERE name = x'61'",
+		"UPDATE dirent SET name = x'2e2e' WHERE name = x'61'",
+		"UPDATE dirent SET name = x'2e2e2f61' WHERE name = x'61'",
+		"UPDATE dirent SET name = CAST(printf('%0256d', 1) AS BLOB) WHERE name = x'61'",
+	};
+	struct ofs_attr attr;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(sql); i++) {
+		snprintf(path, sizeof(path), "%s/%zu", dir, i);
+		open_store();
+		make_in(OFS_ROOT_INO, "a");
+		make_in(OFS_ROOT_INO, "b");
+		close_store();
+		run_sql(sql[i]);
+		open_store();
+		cr_expect_eq(ofs_store_lookup(s, OFS_ROOT_INO, "b", &attr), -EUCLEAN, "%s", sql[i]);
+		close_store();
+	}
+}
+
+Test(store_load, content_beyond_the_largest_file_is_damage)
+{
+	struct ofs_error err = { "" };
+	uint64_t a;
+	char sql[100], byte;
+
+	open_store();
+	a = make_noise(OFS_ROOT_INO, "a", BLOCK + 1, 1);
+	close_store();
+	run_sql("UPDATE block SET block = -1 WHERE block = 1");
+	open_store();
+	cr_assert_eq(ofs_store_read(s, a, &byte, 1, 0), -EUCLEAN);
+	close_store();
+	snprintf(sql, sizeof(sql), "INSERT INTO draft VALUES(%lu, 5, -5, 0, 0, 0)", a);
+	run_sql("UPDATE block SET block = 1 WHERE block = -1");
+	run_sql(sql);
+	cr_assert_eq(ofs_store_open(path, &usual, &err, &s), -EUCLEAN);
+	s = NULL;
+}
+
+Test(store_load, records_that_no_host_logs_are_refused)
+{
+	static char long_name[OFS_NAME_MAX + 2];
+	const struct ofs_journal_data data = { 1000, 100 };
+	struct ofs_record bad[] = {
+		{ .type = OFS_RECORD_CREATE, .dir = OFS_ROOT_INO, .mode = S_IFREG },
+		{ .type = OFS_RECORD_LINK, .dir = OFS_ROOT_INO, .name = "../x" },
+		{ .type = OFS_RECORD_RENAME, .dir = OFS_ROOT_INO, .name = "a", .text = ".." },
+		{ .type = OFS_RECORD_WRITE, .size = UINT64_MAX - 50 },
+		{ .type = OFS_RECORD_ZERO, .size = 1, .len = UINT64_MAX },
+		{ .type = OFS_RECORD_COPY, .from_off = UINT64_MAX - BLOCK + 1, .len = BLOCK },
+		{ .type = OFS_RECORD_COPY, .size = 1, .len = 1 },
+		{ .type = OFS_RECORD_SETATTR, .flags = OFS_SET_SIZE, .size = UINT64_MAX },
+	};
+	uint64_t a;
+
+	memset(long_name, 'x', OFS_NAME_MAX + 1);
+	bad[0].name = long_name;
+	open_store();
+	a = make_noise(OFS_ROOT_INO, "a", 1000, 1);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(bad); i++) {
+		bad[i].ino = bad[i].from = a;
+		bad[i].newdir = OFS_ROOT_INO;
+		pthread_mutex_lock(&s->lock);
+		cr_expect_eq(ofs_store_apply(s, 5000, &bad[i], &data), -EUCLEAN, "%zu", i);
+		pthread_mutex_unlock(&s->lock);
+	}
+	expect_noise(a, 0, 1000, 1);
+}

@@ -532,16 +532,41 @@ Test(store_replication, damage_here_is_mended)
 	damage_packs();
 	cr_assert_eq(ofs_store_verify(s, &how, &counts), 0);
 	cr_assert_eq(counts.problems, 0);
-	cr_assert_eq(gets, 0);
+	cr_assert_eq(gets, nframes);
 	reopen_store();
 	ofs_store_set_objects(s, get_object, NULL);
 	expect_noise(a, 0, 2 * MIB, 1);
-	cr_assert_gt(gets, 0);
+	cr_assert_eq(gets, nframes);
 }
 
-static int punching_fails(const char *name)
+/* It may be the best copy that there is. */
+Test(store_replication, damage_here_stays_if_the_object_is_no_better)
 {
-	return strcmp(name, "io.punch") == 0 ? -EIO : 0;
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", BLOCK, 1), chunks = 0;
+	uint8_t byte;
+
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	for (int round = 0; round < 3; round++) {
+		reopen_store();
+		ofs_store_set_objects(s, get_object, NULL);
+		damage_packs();
+		failing = round == 0;
+		if (round == 1)
+			objects[1].data[frames[0].stored / 2] ^= 1;
+		if (round == 2)
+			objects[1].len = 0;
+		gets = 0;
+		cr_assert_eq(ofs_store_read(s, a, &byte, 1, 0), -EIO, "round %d", round);
+		cr_assert_eq(ofs_store_check_frame(s, &frames[0], &chunks), -EIO, "round %d",
+			     round);
+		cr_assert_eq(gets, 2, "round %d", round);
+		damage_packs(); /* flips the same bits back */
+		expect_noise(a, 0, BLOCK, 1);
+		cr_assert_eq(gets, 2, "round %d", round);
+	}
 }
 
 /* A draft over a part of its block, of which the rest is sealed with it. */
@@ -559,15 +584,15 @@ Test(store_replication, damage_here_costs_nothing_when_its_block_is_sealed)
 	ofs_store_set_objects(s, get_object, NULL);
 	damage_packs();
 	put_noise(a, 0, 1000, 3);
-	/* While the damaged frame cannot be dropped, the draft waits. */
-	fault_for = punching_fails;
+	/* While the remote cannot be reached, the draft waits. */
+	failing = 1;
 	seal();
-	fault_for = NULL;
-	cr_assert_eq(gets, 0);
+	failing = 0;
+	cr_assert_eq(gets, 1);
 	cr_assert_not(has_sha(a));
 	when.now = ofs_clock_monotonic() + 61 * OFS_NS_PER_S;
 	cr_assert_eq(ofs_store_cycle(s, &when, true), 0);
-	cr_assert_gt(gets, 0);
+	cr_assert_gt(gets, 1);
 	cr_assert(has_sha(a));
 	for (int round = 0; round < 2; round++) {
 		expect_noise(a, 0, 1000, 3);
@@ -647,4 +672,29 @@ Test(store_replication, what_is_gone_is_not_given_back_again)
 	put_every(&f, old, 1, 2);
 	cr_assert_eq(ofs_store_evict_frames(s, stays + 2 * MIB, 2, &left), 0);
 	cr_assert_leq(left, stays + 2 * MIB);
+}
+
+/* Bringing a frame fetches its neighbours, too. */
+Test(store_replication, what_was_removed_does_not_come_back)
+{
+	uint64_t ino[16], left;
+	char name[8];
+
+	for (unsigned int i = 0; i < OFS_ARRAY_SIZE(ino); i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		ino[i] = make_noise(OFS_ROOT_INO, name, 20000, i);
+		seal();
+	}
+	send_frames(1);
+	ofs_store_set_objects(s, get_object, NULL);
+	for (unsigned int i = 1; i + 1 < OFS_ARRAY_SIZE(ino); i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		remove_file(OFS_ROOT_INO, name, ino[i]);
+	}
+	seal();
+	left = evict(0, 1);
+	expect_noise(ino[0], 0, 20000, 0);
+	cr_assert_leq(disk_of_packs(), left + 28 * KIB);
+	expect_noise(ino[15], 0, 20000, 15);
+	cr_assert_eq(evict(0, 1), left);
 }

@@ -237,8 +237,10 @@ int ofs_span_parse_at(const char *text, size_t len, size_t at, struct ofs_error 
 	const char *start = c.p;
 	int r;
 
-	if (c.p == c.end)
-		return ofs_error_set(err, ENODATA, "the input is empty");
+	if (c.p == c.end) {
+		ofs_error_set(err, ENODATA, "the input is empty");
+		return -ENODATA;
+	}
 	r = check_value(&c);
 	if (r < 0)
 		return r;

@@ -104,7 +104,7 @@ static const char *after_mark(const char *line, size_t len, const char *const be
 static bool observe_patch(struct ofs_observing *o, const char *p, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
-	size_t files = 0, added = 0, removed = 0, n, size, old_size = 0;
+	size_t files = 0, added = 0, removed = 0, n, size = 0, old_size = 0;
 	const char *end = p + len, *line, *name, *old = NULL;
 
 	while (ofs_scan_line(&p, end, &line, &n)) {
