@@ -175,8 +175,9 @@ Test(context_chat, anthropic)
 Test(context_chat, ids)
 {
 	/*
-	 * Without an id, a result answers the last call; with a repeated id, the last call before
-	 * it that has the id. With an unknown id, or that of a later call, it answers none.
+	 * Without an id, a result answers the last call, or the next of several made at once; with
+	 * a repeated id, the last call before it that has the id. With an unknown id, or that of a
+	 * later call, it answers none.
 	 */
 	read_list(
 		"[{\"role\": \"tool\", \"content\": \"too early\"},"
@@ -197,6 +198,15 @@ Test(context_chat, ids)
 	expect_result(5, "unknown", 6, NULL);
 	expect_result(6, "again", 8, "b");
 	expect_result(7, "twice", 9, "b");
+	read_list("[{\"role\": \"assistant\", \"tool_calls\": ["
+		  " {\"function\": {\"name\": \"a\", \"arguments\": {}}},"
+		  " {\"function\": {\"name\": \"b\", \"arguments\": {}}}]},"
+		  "{\"role\": \"tool\", \"content\": \"first\"},"
+		  "{\"role\": \"tool\", \"content\": \"second\"},"
+		  "{\"role\": \"tool\", \"content\": \"third\"}]");
+	expect_result(0, "first", 1, "a");
+	expect_result(1, "second", 2, "b");
+	expect_result(2, "third", 3, "b");
 }
 
 Test(context_chat, what_is_no_list_of_messages)
