@@ -368,7 +368,8 @@ static void take_call(struct making *m, size_t number)
 	enum ofs_tool_rule rule = call_rule(m, c);
 	struct ofs_item *item;
 
-	if (!m->answered[number]) {
+	/* Calls without an id are mostly those that a service runs itself. */
+	if (!m->answered[number] && c->id.p) {
 		ofs_buf_append_str(&line, "Called, no result yet: ");
 		ofs_called_whole(c, &line);
 		add_buf(m, OFS_TOPIC_OPEN, OFS_WORTH_MUCH, order_of(c->message), &line);
