@@ -116,6 +116,11 @@ Test(service_calls, arguments_are_checked)
 	expect_refused("memory_info", json_pack("{s:s%}", "memory_id", "a\0b", 3), EINVAL,
 		       "memory_id has a NUL in it");
 	json_decref(call("memory_offload", json_pack("{s:s%}", "content", "a\0b", 3)));
+	/* In JSON Schema 2.0 is a whole number. */
+	json_decref(call("memory_list", json_pack("{s:f}", "limit", 2.0)));
+	expect_refused("memory_list", json_pack("{s:f}", "limit", 2.5), EINVAL,
+		       "limit must be a whole number from 1 to 1000, not 2.5");
+	expect_refused("memory_list", json_pack("{s:f}", "limit", 1e300), EINVAL, "whole number");
 }
 
 Test(service_calls, lines_and_bytes_come_in_parts_that_join)
