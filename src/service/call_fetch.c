@@ -234,11 +234,25 @@ static json_t *lossy(const struct fetch *f)
 	return json_stringn((const char *)text.data, text.len);
 }
 
+/* Returns the last byte of the last line asked for; UINT64_MAX: none was named, or none follows. */
+static uint64_t last_byte(struct ofs_call_run *c, const struct fetch *f)
+{
+	OFS_FREE char *path = ofs_format("%s:%" PRIu64, f->file.path, f->last + 1), *range = NULL;
+	uint64_t next;
+
+	if (f->last == UINT64_MAX ||
+	    ofs_backend_attribute(c->access->backend, path, "range", &range) < 0 ||
+	    sscanf(range, "%" SCNu64, &next) != 1)
+		return UINT64_MAX;
+	return next - 1;
+}
+
 /* Returns the arguments that continue where this ended; null if nothing is left of the range. */
-static json_t *make_next(const struct fetch *f, uint64_t lines, uint64_t size)
+static json_t *make_next(struct ofs_call_run *c, const struct fetch *f, uint64_t lines,
+			 uint64_t size)
 {
 	bool whole = f->len && f->text[f->len - 1] == '\n';
-	uint64_t end = f->off + f->len;
+	uint64_t end = f->off + f->len, last = f->last;
 	json_t *next;
 
 	if (end >= size)
@@ -252,12 +266,13 @@ static json_t *make_next(const struct fetch *f, uint64_t lines, uint64_t size)
 			json_object_set_new(next, "line_end", json_integer((json_int_t)f->last));
 		return next;
 	}
-	if (!f->by_lines && end > f->last)
+	if (f->by_lines) /* a long line goes on in bytes */
+		last = last_byte(c, f);
+	if (end > last)
 		return json_null();
 	next = json_pack("{s:s, s:I}", "memory_id", f->file.path, "byte_offset", (json_int_t)end);
-	if (!f->by_lines && f->last != UINT64_MAX)
-		json_object_set_new(next, "byte_len",
-				    json_integer((json_int_t)(f->last - end + 1)));
+	if (last != UINT64_MAX)
+		json_object_set_new(next, "byte_len", json_integer((json_int_t)(last - end + 1)));
 	return next;
 }
 
@@ -273,7 +288,7 @@ static void answer(struct ofs_call_run *c, struct fetch *f)
 	path = ofs_call_shown(c, json_is_string(real) ? json_string_value(real) : f->file.path);
 	json_decref(real);
 	id = ofs_call_attribute(c, f->file.path, "ref");
-	next = make_next(f, lines, size);
+	next = make_next(c, f, lines, size);
 	if (json_is_object(next))
 		json_object_set_new(next, "memory_id",
 				    json_is_string(id) ? json_incref(id) : ofs_call_string(path));

@@ -174,6 +174,16 @@ Test(service_calls, a_line_longer_than_a_part_goes_on_in_bytes)
 		json_decref(part);
 	}
 	cr_expect_str_eq(ofs_buf_str(&whole), ofs_buf_str(&text));
+	/* It ends where the line does, if no more was asked for. */
+	next = json_pack("{s:s, s:i, s:i}", "memory_id", ref, "line_start", 1, "line_end", 1);
+	for (whole.len = 0; json_is_object(next);) {
+		json_t *part = call("memory_fetch", next);
+
+		ofs_buf_append_str(&whole, text_of(part, "text"));
+		next = json_incref(json_object_get(part, "next"));
+		json_decref(part);
+	}
+	cr_expect_eq(whole.len, text.len - strlen("the last line"));
 }
 
 Test(service_calls, an_id_may_have_a_slice)
