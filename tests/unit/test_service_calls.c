@@ -249,6 +249,29 @@ Test(service_calls, grep_prints_as_grep_does)
 		       "the pattern is wrong at character");
 }
 
+/* Lines of more than a MiB are searched in parts, but each is one line. */
+Test(service_calls, grep_counts_long_lines_once)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	char ref[9];
+	json_t *found;
+	const json_t *lines;
+
+	ofs_buf_append_str(&text, "first\n");
+	for (int i = 0; i < 500000; i++)
+		ofs_buf_append_str(&text, "long ");
+	ofs_buf_append_str(&text, "end\nlast\n");
+	offload(NULL, ofs_buf_str(&text), "long", ref);
+	found = call("memory_grep", json_pack("{s:s}", "pattern", "^first|end$|^last$"));
+	lines = json_object_get(found, "lines");
+	cr_expect_eq(number_of(found, "matches"), 3);
+	cr_assert_eq(json_array_size(lines), 3);
+	cr_expect(strstr(json_string_value(json_array_get(lines, 0)), ":1:first"));
+	cr_expect(strstr(json_string_value(json_array_get(lines, 1)), ":2:"));
+	cr_expect(strstr(json_string_value(json_array_get(lines, 2)), ":3:last"));
+	json_decref(found);
+}
+
 Test(service_calls, search_list_promote_and_sums)
 {
 	char first[9], second[9];
