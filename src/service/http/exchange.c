@@ -31,7 +31,11 @@ int ofs_http_read_json(struct ofs_http_exchange *x, struct ofs_http_reply *ret, 
 		ofs_http_reply_error(ret, 400, text);
 		return -EINVAL;
 	}
-	json = json_loadb(x->body ? x->body : "", x->body_len, JSON_REJECT_DUPLICATES, &wrong);
+	/* ReMe's requests are read as C strings. Of others only content may have a NUL. */
+	json = json_loadb(x->body ? x->body : "", x->body_len,
+			  JSON_REJECT_DUPLICATES |
+				  (x->route->flags & OFS_ROUTE_REME ? 0 : JSON_ALLOW_NUL),
+			  &wrong);
 	if (!json) {
 		text = ofs_format("the body is not JSON: %s at byte %d", wrong.text,
 				  wrong.position);
