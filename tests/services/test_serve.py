@@ -133,6 +133,30 @@ def content_is_text_where_it_is(case):
 
 
 @test
+def json_stays_what_it_was(case):
+    """A NUL is a character, and a number keeps its digits."""
+    with case.mount(), Server(case) as s:
+        ref = s.put("a\0b\u200d\n" * 9)["id"]
+        same(s.request("GET", f"/v1/memories/{ref}/content").body, "a\0b\u200d\n".encode() * 9)
+        s.refuses("POST", "/v1/search", {"query": "a\0b"}, saying="NUL")
+        sums = '{"sum":1286.95,"rate":0.1,"odd":0.30000000000000004}'
+        call = '{"id":"c1","type":"function","function":{"name":"pay","arguments":%s}}' % sums
+        asked = '{"role":"assistant","content":null,"tool_calls":[%s]}' % call
+        lines = "paid \\u0000 \u200d\\n" * 2000
+        told = '{"role":"tool","tool_call_id":"c1","content":"%s"}' % lines
+        body = '{"messages":[%s,%s],"chat_id":"sums"}' % (asked, told)
+        header = {"Content-Type": "application/json"}
+        answer = s.request("POST", "/v1/context", body.encode(), headers=header)
+        assert answer.status == 200, answer
+        assert asked in answer.body.decode(), answer.body
+        messages = json.loads(answer.body)["messages"]
+        title = "[offloaded] pay sum=1286.95, rate=0.1, odd=0.30000000000000004:"
+        assert messages[1]["content"].startswith(title), messages[1]
+        again = s.post("/v1/context", {"messages": messages, "mode": "restore"})
+        assert again["messages"] == json.loads(body)["messages"]
+
+
+@test
 def errors_have_their_status(case):
     with case.mount("task_idle=1h"), Server(case) as s:
         ref = s.put("a text\n", name="x.txt")["id"]
