@@ -136,6 +136,17 @@ Test(context_snapshot, what_is_kept_answers_what_is_gone)
 	expect("Decisions:\n- Which class would you like? -> Economy\n");
 }
 
+Test(context_snapshot, the_system_speaks_among_the_messages)
+{
+	snapshot("[{\"role\":\"user\",\"content\":\"Write the report.\"},"
+		 "{\"role\":\"assistant\",\"content\":\"Shall I begin?\"},"
+		 "{\"role\":\"system\",\"content\":\"From now on answer in German.\"},"
+		 "{\"role\":\"user\",\"content\":\"yes\"}]",
+		 0, NULL, PLENTY);
+	check_form();
+	expect("Goal:\n- Write the report.\n- From now on answer in German.\n- yes\n");
+}
+
 Test(context_snapshot, what_is_not_gone_is_not_told)
 {
 	snapshot(openai, 9, NULL, PLENTY);
