@@ -355,7 +355,11 @@ Test(context_chat, the_last_text_of_a_content)
 Test(context_chat, tokens)
 {
 	uint64_t plain, escaped;
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf big = OFS_BUF_INIT;
+	static const char *const data[] = {
+		"\"type\":\"image\",\"data\":\"",
+		"\"type\":\"input_audio\",\"input_audio\":{\"format\":\"wav\"},\"data\":\"",
+		"\"type\":\"document\",\"source\":{\"type\":\"base64\"},\"data\":\"",
+	};
 
 	cr_expect_eq(ofs_span_tokens(parsed("null")), 0);
 	cr_expect_eq(ofs_span_tokens((struct ofs_span){ 0 }), 0);
@@ -368,13 +372,19 @@ Test(context_chat, tokens)
 	cr_expect_eq(plain, escaped);
 	read_list("[{\"role\": \"tool\", \"content\": \"a\"}]");
 	cr_expect_lt(ofs_chat_tokens(&chat), plain);
-	ofs_buf_append_str(&big,
-			   "[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"data\":\"");
-	for (int i = 0; i < 10000; i++)
-		ofs_buf_append_str(&big, "iVBORw0KGgoAAAANSUhEUgAA");
-	ofs_buf_append(&big, "\"}]}]", 6);
-	read_list((const char *)big.data);
-	cr_expect_lt(ofs_chat_tokens(&chat), 5000);
+	for (size_t k = 0; k < 2 * OFS_ARRAY_SIZE(data); k++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf big = OFS_BUF_INIT;
+
+		ofs_buf_printf(&big, "[{\"role\":\"user\",\"content\":[{%s", data[k / 2]);
+		for (int i = 0; i < (k % 2 ? 10000 : 1000); i++)
+			ofs_buf_append_str(&big, "iVBORw0KGgoAAAANSUhEUgAA");
+		ofs_buf_append(&big, "\"}]}]", 6);
+		read_list((const char *)big.data);
+		cr_expect_lt(ofs_chat_tokens(&chat), 5000, "%s", data[k / 2]);
+	}
+	read_list("[{\"role\":\"user\",\"content\":[{\"type\":\"document\",\"source\":"
+		  "{\"type\":\"text\",\"data\":\"a\"}}]}]");
+	cr_expect_lt(ofs_chat_tokens(&chat), 100); /* it is counted as text */
 }
 
 /* Ids must be looked up, not searched for linearly. */

@@ -119,13 +119,24 @@ static void add_result(struct reading *r, struct ofs_span text, size_t call, str
 	};
 }
 
+/* Returns whether a block holds or names data: a picture, a recording or a document in base64. */
+static bool is_data(struct ofs_span block)
+{
+	static const char *const types[] = { "image", "image_url",  "input_image", "input_audio",
+					     "file",  "input_file", "audio" };
+	struct ofs_span type = ofs_span_member(block, "type");
+	struct ofs_span source = ofs_span_member(block, "source"); /* Anthropic's documents */
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(types); i++)
+		if (ofs_span_is(type, types[i]))
+			return true;
+	return ofs_span_is(ofs_span_member(source, "type"), "base64");
+}
+
 /* Returns the tokens of a block that is neither text nor a call nor a result. */
 static uint64_t block_tokens(struct ofs_span block)
 {
-	struct ofs_span type = ofs_span_member(block, "type");
-
-	if (ofs_span_is(type, "image") || ofs_span_is(type, "image_url") ||
-	    ofs_span_is(type, "input_image"))
+	if (is_data(block))
 		return PICTURE_TOKENS;
 	return block.len <= BLOCK_TEXT_MAX ? value_tokens(block) : PICTURE_TOKENS;
 }
