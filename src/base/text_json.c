@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "base/text_form.h"
 
 #define DEL 0x7f
 
@@ -202,6 +203,43 @@ int ofs_text_json(FILE *out, json_t *json)
 	if (r == 0)
 		fprintf(out, "%s\n", ofs_buf_str(&text));
 	return r;
+}
+
+/* ---- reading */
+
+/* Returns 0xd800 or 0xdc00 for an escape that is the one or the other half of a surrogate pair. */
+static unsigned int half_at(const char *p, const char *end)
+{
+	char digits[5] = "";
+
+	if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+		return 0;
+	memcpy(digits, p + 2, 4);
+	return (unsigned int)strtoul(digits, NULL, 16) & 0xfc00;
+}
+
+json_t *ofs_json_load(const char *text, size_t len, size_t flags, json_error_t *err)
+{
+	json_t *json = json_loadb(text, len, flags, err);
+	OFS_FREE char *copy = NULL;
+	bool mended = false;
+	char *end;
+
+	if (json)
+		return json;
+	copy = ofs_strndup(text, len);
+	end = copy + len;
+	for (char *p = copy; (p = memchr(p, '\\', (size_t)(end - p))); p = OFS_MIN(p + 2, end)) {
+		unsigned int half = half_at(p, end);
+
+		if (half == 0xd800 && half_at(p + 6, end) == 0xdc00) {
+			p += 6;
+		} else if (half == 0xd800 || half == 0xdc00) {
+			memcpy(p + 2, "fffd", 4);
+			mended = true;
+		}
+	}
+	return mended ? json_loadb(copy, len, flags, err) : NULL;
 }
 
 bool ofs_json_is_deep(const char *text, size_t len)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/text_form.h"
 
 static size_t last_used;
 
@@ -202,6 +203,38 @@ Test(base_text, json_is_compact)
 	cr_expect_eq(ofs_json_append_plain(json, &out), 0);
 	cr_expect_str_eq(ofs_buf_str(&out), "{\"\xe2\x80\xae\":\"\\n\x7f\",\"n\":0.1}");
 	json_decref(json);
+}
+
+Test(base_text, json_with_half_a_character)
+{
+	static const char *const cases[][2] = {
+		{ "[\"a\\ud83d\"]", "[\"a\xef\xbf\xbd\"]" },
+		{ "[\"\\uDe00b\"]", "[\"\xef\xbf\xbd"
+				    "b\"]" },
+		{ "[\"\\ud83d\\ud83d\\ude00\"]", "[\"\xef\xbf\xbd\xf0\x9f\x98\x80\"]" },
+		{ "[\"\\\\ud83d\\ud83d\\n\"]", "[\"\\\\ud83d\xef\xbf\xbd\\n\"]" },
+		{ "[\"\\ud83d", NULL },
+		{ "[\"\\ud8", NULL },
+		{ "[\"\\ud83d\", x]", NULL },
+		{ "\\", NULL },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+		size_t len = strlen(cases[i][0]);
+		char *exact = malloc(len);
+		json_error_t why;
+		json_t *json;
+
+		memcpy(exact, cases[i][0], len);
+		json = ofs_json_load(exact, len, 0, &why);
+		cr_expect_eq(!json, !cases[i][1], "%s", cases[i][0]);
+		if (json) {
+			ofs_json_append(json, JSON_COMPACT, &out);
+			cr_expect_str_eq(ofs_buf_str(&out), cases[i][1]);
+		}
+		free(exact);
+	}
 }
 
 Test(base_text, json_is_deep)
