@@ -188,6 +188,12 @@ Test(service_calls, a_line_longer_than_a_part_goes_on_in_bytes)
 
 Test(service_calls, an_id_may_have_a_slice)
 {
+	static const char *const forms[][2] = {
+		{ ":-2", "line 99\nline 100\n" },
+		{ "#L2-L3", "line 2\nline 3\n" },
+		{ "@L2-3", "line 2\nline 3\n" },
+		{ "#L100", "line 100\n" },
+	};
 	OFS_FREE char *text = make_lines(100);
 	char ref[9], id[64];
 	json_t *part;
@@ -202,6 +208,12 @@ Test(service_calls, an_id_may_have_a_slice)
 	part = call("memory_fetch", json_pack("{s:s}", "memory_id", id));
 	cr_expect_str_eq(text_of(part, "text"), "line 1");
 	json_decref(part);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(forms); i++) {
+		snprintf(id, sizeof(id), "%s%s", ref, forms[i][0]);
+		part = call("memory_fetch", json_pack("{s:s}", "memory_id", id));
+		cr_expect_str_eq(text_of(part, "text"), forms[i][1], "%s", id);
+		json_decref(part);
+	}
 	expect_refused("memory_fetch", json_pack("{s:s, s:i}", "memory_id", ref, "line_start", 101),
 		       ERANGE, "has 100 lines: line 101 is past the end");
 	expect_refused("memory_fetch",
@@ -214,6 +226,17 @@ Test(service_calls, an_id_may_have_a_slice)
 		       "is not in the tree");
 	expect_refused("memory_fetch", json_pack("{s:s}", "memory_id", "zzzzzz"), ENOENT,
 		       "no file has the ref 'zzzzzz'");
+	/* The literal name wins. */
+	json_decref(call("memory_offload",
+			 json_pack("{s:s, s:s}", "content", "literal\n", "name", "a:2")));
+	json_decref(call("memory_offload",
+			 json_pack("{s:s, s:s}", "content", "one\ntwo\n", "name", "a")));
+	part = call("memory_fetch", json_pack("{s:s}", "memory_id", "cache/general/a:2"));
+	cr_expect_str_eq(text_of(part, "text"), "literal\n");
+	json_decref(part);
+	part = call("memory_fetch", json_pack("{s:s}", "memory_id", "cache/general/a#2"));
+	cr_expect_str_eq(text_of(part, "text"), "two\n");
+	json_decref(part);
 }
 
 Test(service_calls, grep_prints_as_grep_does)
