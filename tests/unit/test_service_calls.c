@@ -231,6 +231,9 @@ Test(service_calls, an_id_may_have_a_slice)
 			 json_pack("{s:s, s:s}", "content", "literal\n", "name", "a:2")));
 	json_decref(call("memory_offload",
 			 json_pack("{s:s, s:s}", "content", "one\ntwo\n", "name", "a")));
+	/* The first line of that file is not yet a file with this name and content. */
+	expect_refused("memory_offload", json_pack("{s:s, s:s}", "content", "one\n", "name", "a:1"),
+		       EROFS, "cannot make the file");
 	part = call("memory_fetch", json_pack("{s:s}", "memory_id", "cache/general/a:2"));
 	cr_expect_str_eq(text_of(part, "text"), "literal\n");
 	json_decref(part);
