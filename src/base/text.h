@@ -121,6 +121,9 @@ struct json_t *ofs_json_time(int64_t ns);
  */
 int ofs_json_append(struct json_t *json, size_t flags, struct ofs_buf *out);
 
+/* As ofs_json_append() with JSON_COMPACT, but keeps deceptive characters, and borrows `json`. */
+int ofs_json_append_plain(const struct json_t *json, struct ofs_buf *out);
+
 /* Deepest nesting accepted in JSON from outside, since it is processed recursively. */
 #define OFS_JSON_DEPTH 200
 

@@ -24,3 +24,9 @@ static inline json_t *ofs_json_string(const char *text)
 {
 	return text ? json_string_nocheck(text) : json_null();
 }
+
+/*
+ * As json_loadb(), but half of a surrogate pair alone becomes U+FFFD: programs write it where they
+ * cut a text between the two.
+ */
+json_t *ofs_json_load(const char *text, size_t len, size_t flags, json_error_t *err);

@@ -63,7 +63,7 @@ static int call_read(struct ofs_error *err, json_t **ret)
 	*ret = NULL;
 	if (!in.len)
 		return 0;
-	*ret = json_loadb((const char *)in.data, in.len, JSON_ALLOW_NUL, &where);
+	*ret = ofs_json_load((const char *)in.data, in.len, JSON_ALLOW_NUL, &where);
 	if (!*ret)
 		return ofs_error_set(err, EINVAL,
 				     "the arguments must be a JSON object: line %d: %s", where.line,

@@ -63,6 +63,7 @@ static char *deposit_folder(const struct ofs_deposit *d)
 /* Returns 1 if the file has the same bytes and only the caller can write to it, 0 or -errno. */
 static int deposit_compare(struct deposit_work *w, const char *path)
 {
+	OFS_FREE char *range = NULL;
 	uint64_t off = 0;
 	ofs_handle h;
 	struct stat st;
@@ -70,6 +71,9 @@ static int deposit_compare(struct deposit_work *w, const char *path)
 
 	if (r < 0)
 		return r;
+	/* "a:2" may be line 2 of "a", which is no file. */
+	if (ofs_backend_attribute(w->backend, path, "range", &range) == 0)
+		return -ENOENT;
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != w->content->size ||
 	    st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
 		return 0;

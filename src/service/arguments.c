@@ -10,6 +10,7 @@
 #include "base/util.h"
 
 #define SHOWN_MAX 80
+#define EXACT 0x1p53 /* whole numbers below are exact as reals */
 
 static const char *type_of(const json_t *member)
 {
@@ -74,6 +75,15 @@ static bool is_listed(const json_t *words, const json_t *value)
 	return false;
 }
 
+/* True for 10 and 10.0, which some languages write for it. */
+static bool is_whole(const json_t *value)
+{
+	double n = json_number_value(value);
+
+	return json_is_integer(value) ||
+	       (json_is_real(value) && n > -EXACT && n < EXACT && n == (double)(int64_t)n);
+}
+
 /* Checks the type alone, not the items of an array. */
 static bool is_of_type(const char *type, const json_t *value)
 {
@@ -82,13 +92,14 @@ static bool is_of_type(const char *type, const json_t *value)
 		json_type type;
 	} types[] = {
 		{ "string", JSON_STRING },
-		{ "integer", JSON_INTEGER },
 		{ "object", JSON_OBJECT },
 		{ "array", JSON_ARRAY },
 	};
 
 	if (strcmp(type, "boolean") == 0)
 		return json_is_boolean(value);
+	if (strcmp(type, "integer") == 0)
+		return is_whole(value);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(types); i++)
 		if (strcmp(types[i].name, type) == 0)
 			return json_typeof(value) == types[i].type;
@@ -110,9 +121,9 @@ static bool is_right(const json_t *member, const json_t *value)
 	for (size_t i = 0; items && i < json_array_size(value); i++)
 		if (!is_right(items, json_array_get(value, i)))
 			return false;
-	if (json_is_integer(value))
-		return (!min || json_integer_value(value) >= json_integer_value(min)) &&
-		       (!max || json_integer_value(value) <= json_integer_value(max));
+	if (json_is_number(value))
+		return (!min || json_number_value(value) >= json_number_value(min)) &&
+		       (!max || json_number_value(value) <= json_number_value(max));
 	return !json_is_string(value) ||
 	       ((!shortest || (json_int_t)len >= json_integer_value(shortest)) &&
 		(!longest || (json_int_t)len <= json_integer_value(longest)));

@@ -2,6 +2,7 @@
 /* context, reduce and compact: <offloadfs/context.h> as calls. */
 #include <string.h>
 
+#include "base/text.h"
 #include "client/naming.h"
 #include "context/over.h"
 #include "service/call_run.h"
@@ -32,13 +33,14 @@ static int compact(struct ofs_call_run *c, struct ofs_context *context, const ch
 
 static int run(struct ofs_call_run *c, context_fn fn, char **ret, size_t *ret_len)
 {
-	OFS_FREE char *json = json_dumps(c->args, JSON_COMPACT);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
 	struct ofs_context *context;
 	int r = ofs_context_over(c->access, c->err, &context);
 
 	if (r < 0)
 		return r;
-	r = fn(c, context, json, strlen(json), ret, ret_len);
+	ofs_json_append_plain(c->args, &json);
+	r = fn(c, context, (const char *)json.data, json.len, ret, ret_len);
 	ofs_context_close(context);
 	return r;
 }

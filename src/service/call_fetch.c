@@ -12,13 +12,13 @@
 
 #define BYTES_MAX ((uint64_t)65536)
 #define UTF8_MAX 4
-#define PATH_ID_MAX 4096
 
 /* The range that is asked for, and then what was read. */
 struct fetch {
 	struct ofs_call_file file;
 	bool by_lines;
 	uint64_t first, last; /* lines from 1, or bytes from 0; `last` may be UINT64_MAX */
+	uint64_t tail; /* the last so many lines; 0: not asked for */
 	uint64_t off, len; /* bytes of the file that were read */
 	char *text; /* those bytes, with a NUL after them */
 };
@@ -41,12 +41,14 @@ static bool take_number(const char **p, uint64_t *ret)
 	return true;
 }
 
-/* Reads a slice: ":10-20", ":10-", ":10", ":b0-4095" or "" (none). Returns false for others. */
+/* Reads a slice: ":10-20", ":10-", ":10", ":-50" or ":b0-4095". Returns false for others. */
 static bool parse_slice(const char *p, struct fetch *f)
 {
-	if (!*p)
-		return true;
 	p++;
+	if (*p == '-') {
+		p++;
+		return take_number(&p, &f->tail) && !*p && f->tail;
+	}
 	f->by_lines = *p != 'b';
 	p += *p == 'b';
 	if (!take_number(&p, &f->first))
@@ -91,30 +93,54 @@ static int read_range(struct ofs_call_run *c, struct fetch *f)
 	return f->last < f->first ? wrong_range(c) : 0;
 }
 
-/* Finds the file. What looks like a slice at the end of the id is one if a file has the rest. */
+/* Turns the last lines into lines from the start. */
+static void place_tail(struct ofs_call_run *c, struct fetch *f)
+{
+	OFS_FREE char *text = NULL;
+	uint64_t lines = 0;
+
+	if (ofs_backend_attribute(c->access->backend, f->file.path, "lines", &text) == 0)
+		lines = strtoull(text, NULL, 10);
+	f->first = lines > f->tail ? lines - f->tail + 1 : 1;
+}
+
+/* Finds the file whose slice `id` names. 1, 0 if it names a file as it is, or -errno. */
+static int find_sliced(struct ofs_call_run *c, const char *id, struct fetch *f)
+{
+	struct fetch slice = { .by_lines = true, .first = 1, .last = UINT64_MAX };
+	OFS_FREE char *suffix = NULL, *base = NULL, *range = NULL;
+	const char *mark = NULL;
+	int r;
+
+	for (const char *p = id; (p = strpbrk(p, ":#@")); p++)
+		mark = p;
+	suffix = mark ? ofs_slice_suffix(mark) : NULL;
+	if (!suffix || !parse_slice(suffix, &slice))
+		return 0;
+	/* The literal name wins. A slice of that name has a range. */
+	if (ofs_call_find_file(c, id, &f->file) == 0 &&
+	    ofs_backend_attribute(c->access->backend, f->file.path, "range", &range) < 0)
+		return 0;
+	ofs_call_file_finish(&f->file);
+	base = ofs_strndup(id, (size_t)(mark - id));
+	r = ofs_call_find_file(c, base, &slice.file);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	*f = slice;
+	f->file.id = id;
+	if (f->tail)
+		place_tail(c, f);
+	return 1;
+}
+
 static int find(struct ofs_call_run *c, const char *id, struct fetch *f)
 {
-	const char *colon = strrchr(id, ':');
-	char base[PATH_ID_MAX];
-	struct fetch slice = { .by_lines = true, .first = 1, .last = UINT64_MAX };
-	int r = 0;
+	int r;
 
-	*f = slice;
-	if (colon && strchr(colon, '/') == NULL && parse_slice(colon, &slice) &&
-	    (size_t)(colon - id) < sizeof(base)) {
-		snprintf(base, sizeof(base), "%.*s", (int)(colon - id), id);
-		r = ofs_call_find_file(c, base, &f->file);
-		if (r == 0) {
-			f->by_lines = slice.by_lines;
-			f->first = slice.first;
-			f->last = slice.last;
-			f->file.id = id;
-			return read_range(c, f);
-		}
-		if (r != -ENOENT)
-			return r;
-	}
-	r = ofs_call_find_file(c, id, &f->file);
+	*f = (struct fetch){ .by_lines = true, .first = 1, .last = UINT64_MAX };
+	r = find_sliced(c, id, f);
+	if (r == 0 && !f->file.path)
+		r = ofs_call_find_file(c, id, &f->file);
 	return r < 0 ? r : read_range(c, f);
 }
 
@@ -234,11 +260,25 @@ static json_t *lossy(const struct fetch *f)
 	return json_stringn((const char *)text.data, text.len);
 }
 
+/* Returns the last byte of the last line asked for; UINT64_MAX: none was named, or none follows. */
+static uint64_t last_byte(struct ofs_call_run *c, const struct fetch *f)
+{
+	OFS_FREE char *path = ofs_format("%s:%" PRIu64, f->file.path, f->last + 1), *range = NULL;
+	uint64_t next;
+
+	if (f->last == UINT64_MAX ||
+	    ofs_backend_attribute(c->access->backend, path, "range", &range) < 0 ||
+	    sscanf(range, "%" SCNu64, &next) != 1)
+		return UINT64_MAX;
+	return next - 1;
+}
+
 /* Returns the arguments that continue where this ended; null if nothing is left of the range. */
-static json_t *make_next(const struct fetch *f, uint64_t lines, uint64_t size)
+static json_t *make_next(struct ofs_call_run *c, const struct fetch *f, uint64_t lines,
+			 uint64_t size)
 {
 	bool whole = f->len && f->text[f->len - 1] == '\n';
-	uint64_t end = f->off + f->len;
+	uint64_t end = f->off + f->len, last = f->last;
 	json_t *next;
 
 	if (end >= size)
@@ -252,12 +292,13 @@ static json_t *make_next(const struct fetch *f, uint64_t lines, uint64_t size)
 			json_object_set_new(next, "line_end", json_integer((json_int_t)f->last));
 		return next;
 	}
-	if (!f->by_lines && end > f->last)
+	if (f->by_lines) /* a long line goes on in bytes */
+		last = last_byte(c, f);
+	if (end > last)
 		return json_null();
 	next = json_pack("{s:s, s:I}", "memory_id", f->file.path, "byte_offset", (json_int_t)end);
-	if (!f->by_lines && f->last != UINT64_MAX)
-		json_object_set_new(next, "byte_len",
-				    json_integer((json_int_t)(f->last - end + 1)));
+	if (last != UINT64_MAX)
+		json_object_set_new(next, "byte_len", json_integer((json_int_t)(last - end + 1)));
 	return next;
 }
 
@@ -273,7 +314,7 @@ static void answer(struct ofs_call_run *c, struct fetch *f)
 	path = ofs_call_shown(c, json_is_string(real) ? json_string_value(real) : f->file.path);
 	json_decref(real);
 	id = ofs_call_attribute(c, f->file.path, "ref");
-	next = make_next(f, lines, size);
+	next = make_next(c, f, lines, size);
 	if (json_is_object(next))
 		json_object_set_new(next, "memory_id",
 				    json_is_string(id) ? json_incref(id) : ofs_call_string(path));

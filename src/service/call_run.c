@@ -19,6 +19,8 @@ int64_t ofs_call_number(const struct ofs_call_run *c, const char *name, int64_t 
 {
 	const json_t *value = json_object_get(c->args, name);
 
+	if (json_is_real(value)) /* 10.0 */
+		return (int64_t)json_real_value(value);
 	return json_is_integer(value) ? json_integer_value(value) : otherwise;
 }
 

@@ -48,6 +48,7 @@ struct file {
 	uint64_t line; /* the current one */
 	uint64_t told; /* the last one reported; 0: none */
 	uint64_t last; /* the last one to be reported as context after a match */
+	bool in_line; /* what follows belongs to the current one, which is long */
 	bool binary;
 };
 
@@ -133,7 +134,7 @@ static void tell_line(struct grep *s, struct file *f, uint64_t number, char mark
 	/* Do not cut within a character. */
 	while (cut && cut < whole && cut < len && ((unsigned char)text[cut] & 0xc0) == 0x80)
 		cut--;
-	if (s->g->context && f->told + 1 != number && s->told) {
+	if (s->g->context && f->told + 1 != number && f->told != number && s->told) {
 		s->out.len = 0;
 		ofs_buf_append_str(&s->out, "--");
 		tell(s);
@@ -165,7 +166,7 @@ static void keep_before(struct grep *s, const struct file *f, const char *text, 
 {
 	struct line *l;
 
-	if (!s->g->context)
+	if (!s->g->context || f->in_line)
 		return;
 	l = &s->before[f->line % s->g->context];
 	l->whole = len;
@@ -189,7 +190,7 @@ static bool take_line(struct grep *s, struct file *f, const char *text, size_t l
 {
 	int r = pcre2_match(s->re, (PCRE2_SPTR)text, len, 0, 0, s->match, s->limits);
 
-	f->line++;
+	f->line += !f->in_line;
 	if (r < 0 && r != PCRE2_ERROR_NOMATCH)
 		s->result->complete = false; /* MATCH_LIMIT was reached */
 	if (r >= 0 && is_over(s))
@@ -203,7 +204,7 @@ static bool take_line(struct grep *s, struct file *f, const char *text, size_t l
 		tell_before(s, f);
 		tell_line(s, f, f->line, ':', text, len, len);
 		f->last = f->line + s->g->context;
-	} else if (f->line <= f->last) {
+	} else if (f->line <= f->last && f->line != f->told) {
 		tell_line(s, f, f->line, '-', text, len, len);
 	}
 	keep_before(s, f, text, len);
@@ -224,6 +225,7 @@ static size_t take_lines(struct grep *s, struct file *f, size_t len, bool at_end
 			break;
 		if (!take_line(s, f, line, n))
 			return SIZE_MAX;
+		f->in_line = !end;
 		used += n + (end != NULL);
 	}
 	return used;

@@ -99,13 +99,20 @@ def content_is_exact_and_has_ranges(case):
         for odd in ("lines=1-2", "bytes=2-1", "bytes=a-b", "bytes=0-1,3-4", "bytes=", "bytes=-"):
             answer = s.request("GET", at, headers={"Range": odd})
             assert answer.status == 200 and len(answer.body) == len(data), odd
-        late = s.request("GET", at, headers={"Range": f"bytes={len(data)}-"})
-        assert late.status == 416 and late.headers["Content-Range"] == f"bytes */{len(data)}"
-        head = s.request("HEAD", at)
+        for beyond in (len(data), 1 << 70):
+            late = s.request("GET", at, headers={"Range": f"bytes={beyond}-"})
+            assert late.status == 416, beyond
+            assert late.headers["Content-Range"] == f"bytes */{len(data)}"
+        answer = s.request("GET", at, headers={"Range": f"bytes={1 << 70}-5"})
+        assert answer.status == 200 and len(answer.body) == len(data)
+        head = s.request("HEAD", at, headers={"Range": "bytes=0-3"})  # for GET alone
         assert head.status == 200 and not head.body
         assert int(head.headers["Content-Length"]) == len(data)
         etag = head.headers["ETag"]
-        assert s.request("GET", at, headers={"If-None-Match": etag}).status == 304
+        for tags in (etag, f'"a", {etag}', f"W/{etag}", "*"):
+            given = {"If-None-Match": tags, "Range": f"bytes={len(data)}-"}
+            assert s.request("GET", at, headers=given).status == 304, tags
+        assert s.request("GET", at, headers={"If-None-Match": '"a", "b"'}).status == 200
         part = {"Range": "bytes=0-3", "If-Range": etag}
         assert s.request("GET", at, headers=part).status == 206
         write(m("cache/web/blob.bin"), b"other")
@@ -123,6 +130,30 @@ def content_is_text_where_it_is(case):
         answer = s.request("GET", f"/v1/memories/{ref}/content")
         assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
         assert answer.body == b"<script>alert(1)</script>\n"
+
+
+@test
+def json_stays_what_it_was(case):
+    """A NUL is a character, and a number keeps its digits."""
+    with case.mount(), Server(case) as s:
+        ref = s.put("a\0b\u200d\n" * 9)["id"]
+        same(s.request("GET", f"/v1/memories/{ref}/content").body, "a\0b\u200d\n".encode() * 9)
+        s.refuses("POST", "/v1/search", {"query": "a\0b"}, saying="NUL")
+        sums = '{"sum":1286.95,"rate":0.1,"odd":0.30000000000000004}'
+        call = '{"id":"c1","type":"function","function":{"name":"pay","arguments":%s}}' % sums
+        asked = '{"role":"assistant","content":null,"tool_calls":[%s]}' % call
+        lines = "paid \\u0000 \u200d\\n" * 2000
+        told = '{"role":"tool","tool_call_id":"c1","content":"%s"}' % lines
+        body = '{"messages":[%s,%s],"chat_id":"sums"}' % (asked, told)
+        header = {"Content-Type": "application/json"}
+        answer = s.request("POST", "/v1/context", body.encode(), headers=header)
+        assert answer.status == 200, answer
+        assert asked in answer.body.decode(), answer.body
+        messages = json.loads(answer.body)["messages"]
+        title = "[offloaded] pay sum=1286.95, rate=0.1, odd=0.30000000000000004:"
+        assert messages[1]["content"].startswith(title), messages[1]
+        again = s.post("/v1/context", {"messages": messages, "mode": "restore"})
+        assert again["messages"] == json.loads(body)["messages"]
 
 
 @test

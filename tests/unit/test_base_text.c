@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/text_form.h"
 
 static size_t last_used;
 
@@ -176,16 +177,19 @@ static void expect_json(const char *text, const char *want)
 Test(base_text, json_is_compact)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+	json_t *json;
 
 	expect_json("{}", NULL);
 	expect_json("[]", NULL);
-	expect_json("[[], {}, null, true, false, -7, 9223372036854775807, 1.5, 1e300]", NULL);
+	expect_json("[[], {}, null, true, false, -7, 9223372036854775807, 1.5]", NULL);
 	expect_json("{\"a\": {\"b\": [1, {\"c\": \"\"}]}, \"\": \"x\"}", NULL);
 	expect_json(
 		"[\"\\b\\f\\n\\r\\t\\\"\\\\/\\u0001\\u0000 \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"]",
 		NULL);
 	expect_json("{\"a\\n\xe2\x80\xae\": \"\x7f\xc2\x85\xf3\xa0\x80\x81\"}",
 		    "{\"a\\n\\u202e\":\"\\u007f\\u0085\\udb40\\udc01\"}");
+	expect_json("[0.1, 1286.95, 0.30000000000000004, 1.0, 1e300]",
+		    "[0.1,1286.95,0.30000000000000004,1.0,1e300]");
 	ofs_buf_append_str(&out, "<");
 	cr_expect_eq(ofs_json_append(json_pack("[o]", json_string_nocheck("a\xff")), JSON_COMPACT,
 				     &out),
@@ -194,6 +198,43 @@ Test(base_text, json_is_compact)
 	cr_expect_str_eq(ofs_buf_str(&out), "<");
 	ofs_json_append_string("a\"\\\n\x01\x7f", &out);
 	cr_expect_str_eq(ofs_buf_str(&out), "<\"a\\\"\\\\\\n\\u0001\\u007f\"");
+	json = json_pack("{s:s, s:f}", "\xe2\x80\xae", "\n\x7f", "n", 0.1);
+	out.len = 0;
+	cr_expect_eq(ofs_json_append_plain(json, &out), 0);
+	cr_expect_str_eq(ofs_buf_str(&out), "{\"\xe2\x80\xae\":\"\\n\x7f\",\"n\":0.1}");
+	json_decref(json);
+}
+
+Test(base_text, json_with_half_a_character)
+{
+	static const char *const cases[][2] = {
+		{ "[\"a\\ud83d\"]", "[\"a\xef\xbf\xbd\"]" },
+		{ "[\"\\uDe00b\"]", "[\"\xef\xbf\xbd"
+				    "b\"]" },
+		{ "[\"\\ud83d\\ud83d\\ude00\"]", "[\"\xef\xbf\xbd\xf0\x9f\x98\x80\"]" },
+		{ "[\"\\\\ud83d\\ud83d\\n\"]", "[\"\\\\ud83d\xef\xbf\xbd\\n\"]" },
+		{ "[\"\\ud83d", NULL },
+		{ "[\"\\ud8", NULL },
+		{ "[\"\\ud83d\", x]", NULL },
+		{ "\\", NULL },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+		size_t len = strlen(cases[i][0]);
+		char *exact = malloc(len);
+		json_error_t why;
+		json_t *json;
+
+		memcpy(exact, cases[i][0], len);
+		json = ofs_json_load(exact, len, 0, &why);
+		cr_expect_eq(!json, !cases[i][1], "%s", cases[i][0]);
+		if (json) {
+			ofs_json_append(json, JSON_COMPACT, &out);
+			cr_expect_str_eq(ofs_buf_str(&out), cases[i][1]);
+		}
+		free(exact);
+	}
 }
 
 Test(base_text, json_is_deep)

@@ -175,8 +175,9 @@ Test(context_chat, anthropic)
 Test(context_chat, ids)
 {
 	/*
-	 * Without an id, a result answers the last call; with a repeated id, the last call before
-	 * it that has the id. With an unknown id, or that of a later call, it answers none.
+	 * Without an id, a result answers the last call, or the next of several made at once; with
+	 * a repeated id, the last call before it that has the id. With an unknown id, or that of a
+	 * later call, it answers none.
 	 */
 	read_list(
 		"[{\"role\": \"tool\", \"content\": \"too early\"},"
@@ -197,6 +198,15 @@ Test(context_chat, ids)
 	expect_result(5, "unknown", 6, NULL);
 	expect_result(6, "again", 8, "b");
 	expect_result(7, "twice", 9, "b");
+	read_list("[{\"role\": \"assistant\", \"tool_calls\": ["
+		  " {\"function\": {\"name\": \"a\", \"arguments\": {}}},"
+		  " {\"function\": {\"name\": \"b\", \"arguments\": {}}}]},"
+		  "{\"role\": \"tool\", \"content\": \"first\"},"
+		  "{\"role\": \"tool\", \"content\": \"second\"},"
+		  "{\"role\": \"tool\", \"content\": \"third\"}]");
+	expect_result(0, "first", 1, "a");
+	expect_result(1, "second", 2, "b");
+	expect_result(2, "third", 3, "b");
 }
 
 Test(context_chat, what_is_no_list_of_messages)
@@ -345,7 +355,11 @@ Test(context_chat, the_last_text_of_a_content)
 Test(context_chat, tokens)
 {
 	uint64_t plain, escaped;
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf big = OFS_BUF_INIT;
+	static const char *const data[] = {
+		"\"type\":\"image\",\"data\":\"",
+		"\"type\":\"input_audio\",\"input_audio\":{\"format\":\"wav\"},\"data\":\"",
+		"\"type\":\"document\",\"source\":{\"type\":\"base64\"},\"data\":\"",
+	};
 
 	cr_expect_eq(ofs_span_tokens(parsed("null")), 0);
 	cr_expect_eq(ofs_span_tokens((struct ofs_span){ 0 }), 0);
@@ -358,13 +372,19 @@ Test(context_chat, tokens)
 	cr_expect_eq(plain, escaped);
 	read_list("[{\"role\": \"tool\", \"content\": \"a\"}]");
 	cr_expect_lt(ofs_chat_tokens(&chat), plain);
-	ofs_buf_append_str(&big,
-			   "[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"data\":\"");
-	for (int i = 0; i < 10000; i++)
-		ofs_buf_append_str(&big, "iVBORw0KGgoAAAANSUhEUgAA");
-	ofs_buf_append(&big, "\"}]}]", 6);
-	read_list((const char *)big.data);
-	cr_expect_lt(ofs_chat_tokens(&chat), 5000);
+	for (size_t k = 0; k < 2 * OFS_ARRAY_SIZE(data); k++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf big = OFS_BUF_INIT;
+
+		ofs_buf_printf(&big, "[{\"role\":\"user\",\"content\":[{%s", data[k / 2]);
+		for (int i = 0; i < (k % 2 ? 10000 : 1000); i++)
+			ofs_buf_append_str(&big, "iVBORw0KGgoAAAANSUhEUgAA");
+		ofs_buf_append(&big, "\"}]}]", 6);
+		read_list((const char *)big.data);
+		cr_expect_lt(ofs_chat_tokens(&chat), 5000, "%s", data[k / 2]);
+	}
+	read_list("[{\"role\":\"user\",\"content\":[{\"type\":\"document\",\"source\":"
+		  "{\"type\":\"text\",\"data\":\"a\"}}]}]");
+	cr_expect_lt(ofs_chat_tokens(&chat), 100); /* it is counted as text */
 }
 
 /* Ids must be looked up, not searched for linearly. */

@@ -154,6 +154,22 @@ Test(context_compress, a_system_text_that_quotes_a_snapshot)
 	}
 }
 
+Test(context_compress, a_request_that_quotes_a_snapshot)
+{
+	OFS_FREE char *rest = chat_of(4, 4000);
+	OFS_FREE char *list = NULL;
+	OFS_FREE char *managed = NULL;
+
+	cr_assert_gt(
+		asprintf(&list,
+			 "[{\"role\": \"user\", \"content\": "
+			 "\"What is <state_snapshot messages=\\\"3\\\" tag=\\\"abcdef\\\">?\"}, %s",
+			 strstr(rest, "{\"role\": \"user\"")),
+		0);
+	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, "", &managed, NULL);
+	cr_expect_eq(count_of(managed, "What is [state_snapshot messages="), 1, "%s", managed);
+}
+
 static size_t count_role(const struct ofs_chat *chat, enum ofs_role role)
 {
 	size_t n = 0;

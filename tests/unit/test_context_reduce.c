@@ -340,6 +340,22 @@ Test(context_reduce, grep)
 	       "Found 1 match for 'x' in 1 file: src/a.c:12: x = 1;");
 }
 
+/* Names and counts are not matches. */
+Test(context_reduce, grep_for_names_or_counts)
+{
+	static const char names[] = "{\"pattern\": \"x\", \"output_mode\": \"files_with_matches\"}";
+	static const char counts[] = "{\"pattern\": \"x\", \"output_mode\": \"count\"}";
+
+	expect("Grep", names, "src/a.c\nb c:1:\nMakefile\n", "Found 'x' in 3 files");
+	expect("Grep", names, "Found 2 files\n/a\n/b", "Found 'x' in 2 files");
+	expect("Grep", names, "No files found", "Found 0 matches for 'x'");
+	expect("Grep", counts,
+	       "src/a.c:3\nb.c:0\nc.c:4\n\nFound 7 total occurrences across 2 files.",
+	       "Found 7 matches for 'x' in 2 files");
+	expect("Grep", counts, "12\n", "Found 12 matches for 'x': 12");
+	expect("Grep", counts, "No matches found", "Found 0 matches for 'x'");
+}
+
 Test(context_reduce, grep_finds_a_long_line_of_digits)
 {
 	OFS_FREE char *digits = times("7", 4 << 20);

@@ -136,6 +136,17 @@ Test(context_snapshot, what_is_kept_answers_what_is_gone)
 	expect("Decisions:\n- Which class would you like? -> Economy\n");
 }
 
+Test(context_snapshot, the_system_speaks_among_the_messages)
+{
+	snapshot("[{\"role\":\"user\",\"content\":\"Write the report.\"},"
+		 "{\"role\":\"assistant\",\"content\":\"Shall I begin?\"},"
+		 "{\"role\":\"system\",\"content\":\"From now on answer in German.\"},"
+		 "{\"role\":\"user\",\"content\":\"yes\"}]",
+		 0, NULL, PLENTY);
+	check_form();
+	expect("Goal:\n- Write the report.\n- From now on answer in German.\n- yes\n");
+}
+
 Test(context_snapshot, what_is_not_gone_is_not_told)
 {
 	snapshot(openai, 9, NULL, PLENTY);
@@ -184,6 +195,16 @@ Test(context_snapshot, responses_form)
 	check_form();
 	expect("- Make the build green.\n");
 	expect("- `make all`: a.c:3:1: error: no ';' (went well later)\n");
+	/* The service runs these itself, so no result follows them. */
+	snapshot(
+		"[{\"role\":\"user\",\"content\":\"Find it.\"},"
+		"{\"type\":\"web_search_call\",\"id\":\"ws_1\",\"status\":\"completed\",\"action\":{\"query\":\"it\"}},"
+		"{\"type\":\"mcp_call\",\"id\":\"m_1\",\"name\":\"roll\",\"arguments\":\"{}\",\"output\":\"4\"},"
+		"{\"type\":\"function_call\",\"call_id\":\"c1\",\"name\":\"look\",\"arguments\":\"{}\"}]",
+		0, NULL, PLENTY);
+	check_form();
+	expect("Open ends:\n- Called, no result yet: look\n");
+	expect_not("roll");
 }
 
 Test(context_snapshot, confirmations)
@@ -568,6 +589,16 @@ Test(context_snapshot, goes_into_the_next_one)
 	expect("- .offload/refs/ab0003: make part3");
 	cr_expect_null(strstr(strstr((const char *)out.data, "cause of part 1 is") + 1,
 			      "cause of part 1 is"));
+}
+
+/* Only calls and errors are counted: elsewhere " x2" is part of the text. */
+Test(context_snapshot, what_ends_like_a_count_stays)
+{
+	static const char first[] = "Goal:\n- Enlarge the icons x2\n"
+				    "Decisions:\n- Which size? -> x2\n"
+				    "Done:\n- resize x1\n- resize x0\n- draw x3\n";
+
+	cr_expect_str_eq(snapshot("[]", 0, first, PLENTY), first);
 }
 
 Test(context_snapshot, an_earlier_one_may_be_anything)

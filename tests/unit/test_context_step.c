@@ -156,6 +156,9 @@ Test(context_step, summaries)
 		"{\"tool_name\": \"book\", \"minimal_args\": {\"id\": 7, \"ok\": true, \"l\": \"[array: 2 "
 		"items]\"}, \"observation\": \"done\"}",
 		"book(id=7, ok=true, l=[array: 2 items]) -> done");
+	expect_line(
+		"{\"tool_name\": \"pay\", \"minimal_args\": {\"sum\": 1234567.89, \"rate\": 0.1}}",
+		"pay(sum=1234567.89, rate=0.1)");
 	expect_line("{\"tool_name\": \"think\"}", "think()");
 }
 

@@ -116,6 +116,11 @@ Test(service_calls, arguments_are_checked)
 	expect_refused("memory_info", json_pack("{s:s%}", "memory_id", "a\0b", 3), EINVAL,
 		       "memory_id has a NUL in it");
 	json_decref(call("memory_offload", json_pack("{s:s%}", "content", "a\0b", 3)));
+	/* In JSON Schema 2.0 is a whole number. */
+	json_decref(call("memory_list", json_pack("{s:f}", "limit", 2.0)));
+	expect_refused("memory_list", json_pack("{s:f}", "limit", 2.5), EINVAL,
+		       "limit must be a whole number from 1 to 1000, not 2.5");
+	expect_refused("memory_list", json_pack("{s:f}", "limit", 1e300), EINVAL, "whole number");
 }
 
 Test(service_calls, lines_and_bytes_come_in_parts_that_join)
@@ -169,10 +174,26 @@ Test(service_calls, a_line_longer_than_a_part_goes_on_in_bytes)
 		json_decref(part);
 	}
 	cr_expect_str_eq(ofs_buf_str(&whole), ofs_buf_str(&text));
+	/* It ends where the line does, if no more was asked for. */
+	next = json_pack("{s:s, s:i, s:i}", "memory_id", ref, "line_start", 1, "line_end", 1);
+	for (whole.len = 0; json_is_object(next);) {
+		json_t *part = call("memory_fetch", next);
+
+		ofs_buf_append_str(&whole, text_of(part, "text"));
+		next = json_incref(json_object_get(part, "next"));
+		json_decref(part);
+	}
+	cr_expect_eq(whole.len, text.len - strlen("the last line"));
 }
 
 Test(service_calls, an_id_may_have_a_slice)
 {
+	static const char *const forms[][2] = {
+		{ ":-2", "line 99\nline 100\n" },
+		{ "#L2-L3", "line 2\nline 3\n" },
+		{ "@L2-3", "line 2\nline 3\n" },
+		{ "#L100", "line 100\n" },
+	};
 	OFS_FREE char *text = make_lines(100);
 	char ref[9], id[64];
 	json_t *part;
@@ -187,6 +208,12 @@ Test(service_calls, an_id_may_have_a_slice)
 	part = call("memory_fetch", json_pack("{s:s}", "memory_id", id));
 	cr_expect_str_eq(text_of(part, "text"), "line 1");
 	json_decref(part);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(forms); i++) {
+		snprintf(id, sizeof(id), "%s%s", ref, forms[i][0]);
+		part = call("memory_fetch", json_pack("{s:s}", "memory_id", id));
+		cr_expect_str_eq(text_of(part, "text"), forms[i][1], "%s", id);
+		json_decref(part);
+	}
 	expect_refused("memory_fetch", json_pack("{s:s, s:i}", "memory_id", ref, "line_start", 101),
 		       ERANGE, "has 100 lines: line 101 is past the end");
 	expect_refused("memory_fetch",
@@ -199,6 +226,20 @@ Test(service_calls, an_id_may_have_a_slice)
 		       "is not in the tree");
 	expect_refused("memory_fetch", json_pack("{s:s}", "memory_id", "zzzzzz"), ENOENT,
 		       "no file has the ref 'zzzzzz'");
+	/* The literal name wins. */
+	json_decref(call("memory_offload",
+			 json_pack("{s:s, s:s}", "content", "literal\n", "name", "a:2")));
+	json_decref(call("memory_offload",
+			 json_pack("{s:s, s:s}", "content", "one\ntwo\n", "name", "a")));
+	/* The first line of that file is not yet a file with this name and content. */
+	expect_refused("memory_offload", json_pack("{s:s, s:s}", "content", "one\n", "name", "a:1"),
+		       EROFS, "cannot make the file");
+	part = call("memory_fetch", json_pack("{s:s}", "memory_id", "cache/general/a:2"));
+	cr_expect_str_eq(text_of(part, "text"), "literal\n");
+	json_decref(part);
+	part = call("memory_fetch", json_pack("{s:s}", "memory_id", "cache/general/a#2"));
+	cr_expect_str_eq(text_of(part, "text"), "two\n");
+	json_decref(part);
 }
 
 Test(service_calls, grep_prints_as_grep_does)
@@ -232,6 +273,29 @@ Test(service_calls, grep_prints_as_grep_does)
 	json_decref(found);
 	expect_refused("memory_grep", json_pack("{s:s}", "pattern", "(x"), EINVAL,
 		       "the pattern is wrong at character");
+}
+
+/* Lines of more than a MiB are searched in parts, but each is one line. */
+Test(service_calls, grep_counts_long_lines_once)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	char ref[9];
+	json_t *found;
+	const json_t *lines;
+
+	ofs_buf_append_str(&text, "first\n");
+	for (int i = 0; i < 500000; i++)
+		ofs_buf_append_str(&text, "long ");
+	ofs_buf_append_str(&text, "end\nlast\n");
+	offload(NULL, ofs_buf_str(&text), "long", ref);
+	found = call("memory_grep", json_pack("{s:s}", "pattern", "^first|end$|^last$"));
+	lines = json_object_get(found, "lines");
+	cr_expect_eq(number_of(found, "matches"), 3);
+	cr_assert_eq(json_array_size(lines), 3);
+	cr_expect(strstr(json_string_value(json_array_get(lines, 0)), ":1:first"));
+	cr_expect(strstr(json_string_value(json_array_get(lines, 1)), ":2:"));
+	cr_expect(strstr(json_string_value(json_array_get(lines, 2)), ":3:last"));
+	json_decref(found);
 }
 
 Test(service_calls, search_list_promote_and_sums)

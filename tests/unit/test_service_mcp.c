@@ -108,6 +108,9 @@ Test(service_mcp, versions)
 	       200);
 	expect(REQUEST("tools/list", ""), (struct ofs_mcp_headers){ NULL, NULL, NULL }, 0, 200);
 	expect(REQUEST("ping", ""), (struct ofs_mcp_headers){ "2025-11-25", NULL, NULL }, 0, 200);
+	/* JavaScript writes this where it cut a text within a character. */
+	expect(REQUEST("ping", "\"x\":\"a\\ud83d\""),
+	       (struct ofs_mcp_headers){ "2025-11-25", NULL, NULL }, 0, 200);
 }
 
 Test(service_mcp, what_there_is_not)

@@ -49,6 +49,7 @@ struct reading {
 	struct ofs_chat *chat;
 	struct ofs_message *message; /* the message being read */
 	struct ofs_map by_id; /* checksum of a call's id -> its index + 1 */
+	size_t next; /* the call that the next result without an id answers, if there is one */
 };
 
 static uint64_t id_key(struct ofs_span id)
@@ -66,6 +67,8 @@ static void add_call(struct reading *r, struct ofs_span id, struct ofs_span name
 {
 	struct ofs_chat *c = r->chat;
 
+	if (!c->n_calls || c->calls[c->n_calls - 1].message != c->n)
+		r->next = c->n_calls;
 	*ofs_append(c->calls, c->n_calls, c->cap_calls) =
 		(struct ofs_chat_call){ .id = id, .name = name, .args = args, .message = c->n };
 	r->message->tokens += value_tokens(name) + value_tokens(args);
@@ -73,14 +76,22 @@ static void add_call(struct reading *r, struct ofs_span id, struct ofs_span name
 		ofs_map_put(&r->by_id, id_key(id), (void *)(uintptr_t)c->n_calls);
 }
 
-/* Returns the index of the call with the id, or of the latest call if there is no id. */
+/*
+ * Returns the index of the call with the id. Without ids, results answer the calls of the latest
+ * message that has some, in their order; further ones answer the last of them.
+ */
 static size_t find_call(struct reading *r, struct ofs_span id)
 {
 	struct ofs_chat *c = r->chat;
 	size_t number;
 
-	if (!ofs_span_is_string(id))
-		return c->n_calls ? c->n_calls - 1 : SIZE_MAX;
+	if (!ofs_span_is_string(id)) {
+		if (!c->n_calls)
+			return SIZE_MAX;
+		number = OFS_MIN(r->next, c->n_calls - 1);
+		r->next = number + 1;
+		return number;
+	}
 	number = (size_t)(uintptr_t)ofs_map_get(&r->by_id, id_key(id));
 	return number && same_text(c->calls[number - 1].id, id) ? number - 1 : SIZE_MAX;
 }
@@ -108,13 +119,24 @@ static void add_result(struct reading *r, struct ofs_span text, size_t call, str
 	};
 }
 
+/* Returns whether a block holds or names data: a picture, a recording or a document in base64. */
+static bool is_data(struct ofs_span block)
+{
+	static const char *const types[] = { "image", "image_url",  "input_image", "input_audio",
+					     "file",  "input_file", "audio" };
+	struct ofs_span type = ofs_span_member(block, "type");
+	struct ofs_span source = ofs_span_member(block, "source"); /* Anthropic's documents */
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(types); i++)
+		if (ofs_span_is(type, types[i]))
+			return true;
+	return ofs_span_is(ofs_span_member(source, "type"), "base64");
+}
+
 /* Returns the tokens of a block that is neither text nor a call nor a result. */
 static uint64_t block_tokens(struct ofs_span block)
 {
-	struct ofs_span type = ofs_span_member(block, "type");
-
-	if (ofs_span_is(type, "image") || ofs_span_is(type, "image_url") ||
-	    ofs_span_is(type, "input_image"))
+	if (is_data(block))
 		return PICTURE_TOKENS;
 	return block.len <= BLOCK_TEXT_MAX ? value_tokens(block) : PICTURE_TOKENS;
 }

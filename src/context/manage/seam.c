@@ -99,8 +99,15 @@ int ofs_seam_is_ours(const struct ofs_snapshot_place *place, struct ofs_shelf *s
 void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
 			     const char *tag, bool start, struct ofs_buf *out)
 {
+	const char *p = inside, *end = p + len, *open;
+
 	ofs_buf_printf(out, "%s" OPEN "%zu\" tag=\"%s\">\n", start ? "" : GAP, messages, tag);
-	ofs_buf_append(out, inside, len);
+	/* A quoted start of a snapshot would be taken for that of this one. */
+	for (; len && (open = memmem(p, (size_t)(end - p), OPEN, strlen(OPEN))); p = open + 1) {
+		ofs_buf_append(out, p, (size_t)(open - p));
+		ofs_buf_append_str(out, "[");
+	}
+	ofs_buf_append(out, p, (size_t)(end - p));
 	if (len && ((const char *)inside)[len - 1] != '\n')
 		ofs_buf_append_str(out, "\n");
 	ofs_buf_printf(out, CLOSE CLOSING "%s)", path);

@@ -123,6 +123,12 @@ static bool cut_end(const char *p, size_t *len, const char *end)
 	return true;
 }
 
+/* Returns whether items of a topic say how often they occurred. */
+static bool is_counted(enum ofs_topic topic)
+{
+	return topic == OFS_TOPIC_DONE || topic == OFS_TOPIC_LOOKED || topic == OFS_TOPIC_ERRORS;
+}
+
 /* Cuts " x12" off the end, and returns 12; or returns 1. */
 static uint32_t cut_times(const char *p, size_t *len)
 {
@@ -131,10 +137,10 @@ static uint32_t cut_times(const char *p, size_t *len)
 
 	for (; i && ofs_prose_is_digit(p[i - 1]) && *len - i < 9; unit *= 10)
 		times += unit * (uint32_t)(p[--i] - '0');
-	if (i == *len || i < 2 || p[i - 1] != 'x' || p[i - 2] != ' ')
+	if (times < 2 || p[i] == '0' || i < 2 || p[i - 1] != 'x' || p[i - 2] != ' ')
 		return 1;
 	*len = i - 2;
-	return OFS_MAX(times, 1u);
+	return times;
 }
 
 /* Returns `len` if a path ends with a ref, else 0. */
@@ -199,7 +205,7 @@ static void read_item(struct ofs_digest *d, enum ofs_topic topic, uint64_t order
 	bool over = cut_end(p, &len, OVER), both = cut_end(p, &len, " (written, read)");
 	bool written = both || cut_end(p, &len, " (written)");
 	bool read = both || cut_end(p, &len, " (read)");
-	uint32_t times = cut_times(p, &len);
+	uint32_t times = is_counted(topic) ? cut_times(p, &len) : 1;
 	struct ofs_item *item;
 
 	if (topic == OFS_TOPIC_REFERENCES) {
@@ -354,8 +360,7 @@ static void write_item(const struct drafts *d, enum ofs_topic topic, const struc
 	if (item->written || item->read)
 		ofs_buf_printf(out, " (%s%s%s)", item->written ? "written" : "",
 			       item->written && item->read ? ", " : "", item->read ? "read" : "");
-	if (item->times > 1 &&
-	    (topic == OFS_TOPIC_DONE || topic == OFS_TOPIC_LOOKED || topic == OFS_TOPIC_ERRORS))
+	if (item->times > 1 && is_counted(topic))
 		ofs_buf_printf(out, " x%u", item->times);
 	if (item->over)
 		ofs_buf_append_str(out, OVER);

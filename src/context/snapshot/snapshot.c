@@ -368,7 +368,8 @@ static void take_call(struct making *m, size_t number)
 	enum ofs_tool_rule rule = call_rule(m, c);
 	struct ofs_item *item;
 
-	if (!m->answered[number]) {
+	/* Calls without an id are mostly those that a service runs itself. */
+	if (!m->answered[number] && c->id.p) {
 		ofs_buf_append_str(&line, "Called, no result yet: ");
 		ofs_called_whole(c, &line);
 		add_buf(m, OFS_TOPIC_OPEN, OFS_WORTH_MUCH, order_of(c->message), &line);
@@ -419,8 +420,8 @@ static bool take_answer(struct making *m, size_t number)
 	const char *question;
 	size_t len;
 
-	if (!number || m->chat->messages[number - 1].role != OFS_ROLE_ASSISTANT ||
-	    m->text.len > ANSWER_MAX)
+	if (!number || m->chat->messages[number].role != OFS_ROLE_USER ||
+	    m->chat->messages[number - 1].role != OFS_ROLE_ASSISTANT || m->text.len > ANSWER_MAX)
 		return false;
 	ofs_buf_append(&answer, m->text.data, m->text.len);
 	take_texts(m, number - 1);
@@ -435,7 +436,7 @@ static bool take_answer(struct making *m, size_t number)
 	return true;
 }
 
-/* Adds the first lines of the user's text, without what a harness adds. */
+/* Adds the first lines of the user's or system's text, without what a harness adds. */
 static void take_user(struct making *m, size_t number)
 {
 	bool first = number == m->first_user;
@@ -513,14 +514,16 @@ static void take_all(struct making *m, const bool gone[])
 	for (size_t i = c->n; i-- > 0;) {
 		const struct ofs_message *message = &c->messages[i];
 		bool user = message->role == OFS_ROLE_USER && message->speaks;
+		/* Among the messages, the system's are instructions, too. */
+		bool asks = user || message->role == OFS_ROLE_SYSTEM;
 
 		for (; call && c->calls[call - 1].message == i; call--) {
 			if (gone[i])
 				take_call(m, call - 1);
 		}
-		if (gone[i] && (user || message->role == OFS_ROLE_ASSISTANT))
+		if (gone[i] && (asks || message->role == OFS_ROLE_ASSISTANT))
 			take_texts(m, i);
-		if (gone[i] && user && m->text.len)
+		if (gone[i] && asks && m->text.len)
 			take_user(m, i);
 		else if (gone[i] && message->role == OFS_ROLE_ASSISTANT && m->text.len)
 			take_model(m, i, !spoken);

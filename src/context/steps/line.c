@@ -249,7 +249,7 @@ bool ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max)
 	else if (json_is_integer(value))
 		ofs_buf_printf(out, "%lld", (long long)json_integer_value(value));
 	else if (json_is_real(value))
-		ofs_buf_printf(out, "%g", json_real_value(value));
+		ofs_buf_printf(out, "%.*g", OFS_LINE_REAL_DIGITS, json_real_value(value));
 	else if (json_is_boolean(value))
 		ofs_buf_append_str(out, json_is_true(value) ? "true" : "false");
 	else

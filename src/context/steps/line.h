@@ -9,6 +9,9 @@
 
 #include "base/buf.h"
 
+/* Few enough that decimal numbers as people write them are printed unchanged. */
+#define OFS_LINE_REAL_DIGITS 15
+
 /*
  * Appends at most `max` (at least 4) characters from the start of a text of any bytes. White space
  * becomes single blanks; "..." marks a cut, and counts. Only the start of a long text is read.

@@ -330,6 +330,42 @@ static void count_matches(const char *p, size_t len, struct tally *t)
 	}
 }
 
+/* Counts a name of a file, as grep -l prints it, or "Found 2 files" before the names. */
+static void count_file(const char *p, size_t len, struct tally *t)
+{
+	if (t->said || ofs_scan_begins(p, len, "Found "))
+		count_matches(p, len, t);
+	else
+		t->files++;
+}
+
+/* Counts a line "src/a.c:3" or "3", as of grep -c. */
+static void count_counts(const char *p, size_t len, struct tally *t)
+{
+	const char *end = p + len, *digits = end;
+	size_t n = 0;
+
+	while (digits > p && isdigit((unsigned char)digits[-1]))
+		digits--;
+	if (digits == end || (digits > p && digits[-1] != ':'))
+		return;
+	for (const char *q = digits; q < end; q++)
+		n = n * 10 + (size_t)(*q - '0');
+	t->items += n;
+	t->files += digits > p && n;
+	t->counted = true;
+}
+
+/* Returns how to count the lines of the output that the call asked for. */
+static void (*line_counter(struct ofs_span args))(const char *p, size_t len, struct tally *t)
+{
+	struct ofs_span mode = ofs_args_find(args, "outputmode");
+
+	if (ofs_span_is(mode, "files_with_matches"))
+		return count_file;
+	return ofs_span_is(mode, "count") ? count_counts : count_matches;
+}
+
 /* Returns whether the call asked for context lines, as grep -C 3 does. */
 static bool has_context(struct ofs_span args)
 {
@@ -361,7 +397,7 @@ void ofs_observe_grep(struct ofs_observing *o)
 	struct tally t = { 0 };
 
 	if (!o->failed) {
-		count(o, &t, count_matches);
+		count(o, &t, line_counter(o->call->args));
 		if (!t.said && !t.counted) {
 			t.items = t.items ? t.items : count_plain(o, &t);
 			t.counted = t.items || !o->result.text_len;

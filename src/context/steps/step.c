@@ -4,8 +4,6 @@
 #include "base/text.h"
 #include "context/steps/line.h"
 
-/* Few enough that decimal numbers as people write them are printed unchanged. */
-#define REAL_DIGITS 15
 #define NAME_CHARS 64
 #define REASON_CHARS 160
 #define MEMBER "steps"
@@ -99,7 +97,7 @@ void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out)
 			 "observation", step->observation, "outcome_ref", step->outcome_ref,
 			 "success", step->success, "error", step->error, "timestamp_ms", time,
 			 "metadata", step->metadata);
-	ofs_json_append(json, JSON_REAL_PRECISION(REAL_DIGITS), out);
+	ofs_json_append(json, JSON_REAL_PRECISION(OFS_LINE_REAL_DIGITS), out);
 }
 
 /* ---- lists */

@@ -298,7 +298,8 @@ static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 void ofs_summary_full(const struct ofs_step *step, struct ofs_buf *out)
 {
 	json_t *left = unsaid_args(step);
-	OFS_FREE char *args = json_object_size(left) ? json_dumps(left, JSON_COMPACT) : NULL;
+	const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(OFS_LINE_REAL_DIGITS);
+	OFS_FREE char *args = json_object_size(left) ? json_dumps(left, flags) : NULL;
 
 	ofs_buf_append_str(out, *step->id ? "- " : "-");
 	ofs_line_append_str(out, step->id, NAME_CHARS);

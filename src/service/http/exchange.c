@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "base/text_form.h"
 
 bool ofs_http_is_json(const struct ofs_http_exchange *x)
 {
@@ -31,7 +32,11 @@ int ofs_http_read_json(struct ofs_http_exchange *x, struct ofs_http_reply *ret, 
 		ofs_http_reply_error(ret, 400, text);
 		return -EINVAL;
 	}
-	json = json_loadb(x->body ? x->body : "", x->body_len, JSON_REJECT_DUPLICATES, &wrong);
+	/* ReMe's requests are read as C strings. Of others only content may have a NUL. */
+	json = ofs_json_load(x->body ? x->body : "", x->body_len,
+			     JSON_REJECT_DUPLICATES |
+				     (x->route->flags & OFS_ROUTE_REME ? 0 : JSON_ALLOW_NUL),
+			     &wrong);
 	if (!json) {
 		text = ofs_format("the body is not JSON: %s at byte %d", wrong.text,
 				  wrong.position);

@@ -95,16 +95,16 @@ static void raw_destroy(struct ofs_http_source *s)
 
 /* ---- ranges */
 
+/* A number that is too large becomes the largest, which is past any end as well. */
 static bool read_number(const char **at, uint64_t *ret)
 {
 	char *end;
 
 	if (**at < '0' || **at > '9')
 		return false;
-	errno = 0;
 	*ret = strtoull(*at, &end, 10);
 	*at = end;
-	return errno == 0;
+	return true;
 }
 
 /*
@@ -113,7 +113,7 @@ static bool read_number(const char **at, uint64_t *ret)
  */
 static int parse_range(const char *text, uint64_t size, uint64_t *ret_from, uint64_t *ret_to)
 {
-	uint64_t from = 0, last = UINT64_MAX - 1;
+	uint64_t from = 0, last = UINT64_MAX;
 	bool has_from, has_last;
 
 	if (!text || strncmp(text, "bytes=", 6) != 0)
@@ -127,7 +127,7 @@ static int parse_range(const char *text, uint64_t size, uint64_t *ret_from, uint
 		return 0;
 	if (!has_from) {
 		from = size - OFS_MIN(last, size);
-		last = UINT64_MAX - 1;
+		last = UINT64_MAX;
 	}
 	if (from >= size)
 		return -ERANGE;
@@ -203,7 +203,8 @@ static void send_range(struct ofs_http_exchange *x, const struct found *f, uint6
 
 void ofs_raw_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
-	const char *range = ofs_http_request_field(x->request, "Range");
+	bool is_get = strcmp(x->request->method, "GET") == 0; /* ranges are for GET alone */
+	const char *range = is_get ? ofs_http_request_field(x->request, "Range") : NULL;
 	const char *when = ofs_http_request_field(x->request, "If-Range");
 	const char *unless = ofs_http_request_field(x->request, "If-None-Match");
 	OFS_FREE char *etag = NULL;
@@ -218,6 +219,12 @@ void ofs_raw_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 	if (ofs_http_use_tree(x, find, &f, ret) < 0)
 		return;
 	etag = make_etag(&f.attr);
+	/* Nobody else's tag has ours in it, which is quoted. */
+	if (unless && (strcmp(unless, "*") == 0 || strstr(unless, etag))) {
+		ret->status = 304;
+		ofs_http_reply_field(ret, "ETag", ofs_steal(etag));
+		return;
+	}
 	size = to = (uint64_t)f.attr.st_size;
 	r = when && strcmp(when, etag) != 0 ? 0 : parse_range(range, size, &from, &to);
 	ret->status = r > 0 ? 206 : 200;
@@ -227,11 +234,6 @@ void ofs_raw_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 		return;
 	}
 	ofs_http_reply_field(ret, "Accept-Ranges", ofs_strdup("bytes"));
-	if (unless && strcmp(unless, etag) == 0) {
-		ret->status = 304;
-		ofs_http_reply_field(ret, "ETag", ofs_steal(etag));
-		return;
-	}
 	if (r > 0)
 		ofs_http_reply_field(ret, "Content-Range",
 				     ofs_format("bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, from,

@@ -2,6 +2,7 @@
 #include "service/mcp/mcp_message.h"
 
 #include "base/text.h"
+#include "base/text_form.h"
 #include "codec/base64.h"
 
 #define META "io.modelcontextprotocol/"
@@ -107,8 +108,8 @@ static int parse(const char *text, size_t len, struct ofs_mcp_error *err, json_t
 		return ofs_mcp_error_set(err, OFS_MCP_PARSE_ERROR,
 					 "the message has more than %d levels of nesting",
 					 OFS_JSON_DEPTH);
-	*ret = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
-			  &why);
+	*ret = ofs_json_load(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
+			     &why);
 	if (*ret)
 		return 0;
 	return ofs_mcp_error_set(err, OFS_MCP_PARSE_ERROR, "byte %d: %s", why.position, why.text);

@@ -101,11 +101,14 @@ static json_int_t number(const json_t *object, const char *name)
 static char *next_uri(const json_t *next)
 {
 	const char *id = json_string_value(json_object_get(next, "memory_id"));
-	const json_t *line = json_object_get(next, "line_start"),
-		     *byte = json_object_get(next, "byte_offset");
+	bool lines = json_object_get(next, "line_start");
+	long long first = number(next, lines ? "line_start" : "byte_offset");
+	long long last = number(next, "line_end"), len = number(next, "byte_len");
+	OFS_FREE char *to = NULL;
 
-	return ofs_format(OFS_MCP_URI "%s:%s%lld-", id, line ? "" : "b",
-			  (long long)json_integer_value(line ? line : byte));
+	if (last || len)
+		to = ofs_format("%lld", lines ? last : first + len - 1);
+	return ofs_format(OFS_MCP_URI "%s:%s%lld-%s", id, lines ? "" : "b", first, to ? to : "");
 }
 
 /* Makes a note on what an answer of memory_fetch lacks, allocated; NULL if it is complete. */
