@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "base/buf.h"
+#include "tree/core/tree_state.h"
 
 #include "test_tree_fixture.h"
 
@@ -448,6 +448,73 @@ Test(tree_gc, a_step_names_a_path)
 	cr_assert_eq(try_walk("cache/shell/aside"), 0);
 	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
 	cr_assert_eq(run(), 8);
+}
+
+/* Steps keep files of their tree and of those in it, whatever changes where. */
+Test(tree_gc, steps_of_several_trees)
+{
+	static const char file[] = "agents/a/cache/shell/file",
+			  moved[] = "agents/b/cache/shell/moved",
+			  own[] = "agents/b/cache/shell/own";
+
+	make_path("agents/a/cache/shell/x");
+	make_path("agents/b/cache/shell/x");
+	put_text(file, "text\n");
+	put_text(own, "text\n");
+	make_path("tasks/t/history/x");
+	make_path("agents/a/tasks/t/history/x");
+	make_path("agents/b/tasks/t/history/x");
+	put_step("agents/b/tasks/t/history/step_2.json", "cache/shell/own");
+	put_step("agents/a/tasks/t/history/step_1.json", ref_of(own));
+	pass(HOUR);
+	use_task("t");
+	cr_assert_eq(set(walk("agents/b/tasks/t"), "state", "live"), 0);
+	cr_assert_eq(set(walk("agents/a/tasks/t"), "state", "live"), 0);
+	expect_life(own, "tasks/t/history/step_2.json, which refers to it");
+	expect_life(file, "goes with the next collection");
+	put_step("tasks/t/history/step_1.json", file);
+	expect_life(file, "kept for a step, which refers to it");
+	move(file, moved);
+	put_text(file, "text\n");
+	pass(HOUR);
+	use_task("t");
+	expect_life(moved, "kept for a step, which refers to it");
+	expect_life(file, "kept for a step, which refers to it");
+	drop("tasks/t/history/step_1.json");
+	expect_life(moved, "goes with the next collection");
+	expect_life(own, "goes with the next collection");
+}
+
+static uint64_t inodes_asked(void)
+{
+	struct ofs_store_stats stats;
+
+	cr_assert_eq(ofs_store_stats(t->store, &stats), 0);
+	return stats.inodes_asked;
+}
+
+/* Others do not pay for the steps of an agent that changes something all the time. */
+Test(tree_gc, steps_of_other_trees_are_left_alone)
+{
+	uint64_t before;
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	make_path("agents/a/tasks/t/history/x");
+	for (int i = 0; i < 200; i++) {
+		char p[64];
+
+		snprintf(p, sizeof(p), "agents/a/tasks/t/history/step_%d.json", i);
+		put_step(p, "cache/shell/file");
+	}
+	expect_life("cache/shell/file", "in use until");
+	put_text("agents/a/tasks/t/more", "text\n");
+	before = inodes_asked();
+	expect_life("cache/shell/file", "in use until");
+	cr_expect_lt(inodes_asked() - before, 200);
+	before = inodes_asked();
+	cr_expect_str_neq(xattr(walk("agents/a/tasks/t/more"), "lifecycle"), "-");
+	cr_expect_geq(inodes_asked() - before, 200, "its own are read again");
 }
 
 Test(tree_gc, how_a_step_names_a_file)

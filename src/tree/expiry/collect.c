@@ -374,7 +374,7 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 
 	c->runs++;
 	c->asking = request ? request->root : c->tree->root;
-	r = ofs_collector_refresh_steps(c);
+	r = ofs_collector_refresh_steps(c, NULL);
 	if (r == 0)
 		r = ofs_tier_scan_run(c->tree, request ? request->root : c->tree->root, &scan);
 	if (r == 0 && !is_partial(&run))

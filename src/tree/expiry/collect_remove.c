@@ -238,7 +238,7 @@ static int remove_round(struct ofs_collect_run *run, bool first)
 			tell_touched(run);
 			ofs_collect_pause(OFS_COLLECT_BREATH);
 			/* Steps written meanwhile count. */
-			r = ofs_collector_refresh_steps(run->c);
+			r = ofs_collector_refresh_steps(run->c, NULL);
 		}
 		if (r == 0)
 			r = settle_candidate(run, &run->candidates[i], first);
