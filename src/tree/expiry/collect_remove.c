@@ -125,8 +125,9 @@ static int promote(struct ofs_collect_run *run, const struct ofs_attr *file,
 	int r = ofs_place_of(run->tree, file->ino, &was);
 
 	if (r == 0)
-		r = run->dry ? ofs_promote_where(run->tree, file, &run->planned, &to)
-			     : ofs_promote_file(run->tree, file, facts->used, &guard);
+		r = run->dry
+			    ? ofs_promote_where(run->tree, file, &run->planned, &to)
+			    : ofs_promote_file(run->tree, file, facts->used, &guard, &run->planned);
 	if (r == 0 && !run->dry && ofs_place_of(run->tree, file->ino, &is) == 0)
 		ofs_buf_append_str(&to, (const char *)is.path.data);
 	if (r == -EAGAIN || r == -ENOENT)

@@ -41,7 +41,7 @@ struct ofs_collect_run {
 	struct ofs_u64_list dirs; /* that may be removed, inner ones first */
 	uint64_t moves; /* ofs_store_moves() before `dirs` were found */
 	struct ofs_map tasks; /* directories of ended tasks */
-	struct ofs_map planned; /* paths that files would be promoted to */
+	struct ofs_map planned; /* of promotions (promote.h) */
 	struct ofs_map touched; /* directories that files were removed from */
 	unsigned int releases;
 };
