@@ -886,6 +886,62 @@ Test(tree_gc, what_is_evictable_is_told)
 	json_decref(json);
 }
 
+/* An agent cannot fill memory with the reports of trees in its own. */
+Test(tree_gc, reports_of_an_agent_have_a_limit)
+{
+	char tree[6][96] = { "agents/a" }, name[16];
+	struct ofs_entry e;
+	ofs_node shell;
+
+	grant(7 * 86400, 0);
+	make_path("agents/z/cache/shell/x");
+	put_text("agents/z/cache/shell/file", "text\n");
+	for (int i = 0; i < 6; i++) {
+		if (i)
+			snprintf(tree[i], sizeof(tree[i]), "%s/agents/%d", tree[i - 1], i);
+		make_dir(tree[i]);
+	}
+	snprintf(tree[5] + strlen(tree[5]), sizeof(tree[5]) - strlen(tree[5]), "/cache/shell");
+	shell = make_dir(tree[5]);
+	*strstr(tree[5], "/cache/shell") = 0;
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		cr_assert_eq(ofs_tree_mknod(t, shell, name, S_IFREG | 0600, 0, &cred, &e), 0);
+		ofs_tree_forget(t, e.node, 1);
+	}
+	pass(HOUR);
+	cr_expect_eq(number(collect("agents/z", "dry-run"), "items"), 1);
+	for (int i = 0; i < 6; i++) {
+		cr_expect_eq(number(collect(tree[i], "dry-run"), "items"), 5000);
+		cr_expect_str_neq(xattr(walk(tree[i]), "gc.4999"), "-");
+		cr_expect_eq(!strcmp(xattr(walk(tree[0]), "gc.0"), "-"), i == 5, "%d", i);
+	}
+	cr_expect_str_neq(xattr(walk("agents/z"), "gc.0"), "-");
+}
+
+/* A file that is removed for lack of space is not told as one that stays, too. */
+Test(tree_gc, what_is_removed_is_told_once)
+{
+	json_t *json;
+
+	grant(7 * 86400, 150000);
+	put_large("cache/shell/0");
+	put_large("cache/shell/1");
+	pass(3 * HOUR);
+	json = collect("", "dry-run");
+	cr_expect_eq(number(json_incref(json), "removed"), 1);
+	cr_expect_eq(number(json_incref(json), "evictable"), 1);
+	cr_expect_eq(number(json, "items"), 2);
+	for (int i = 0; i < 2; i++) {
+		json = root_json(i ? "gc.1" : "gc.0");
+		cr_expect_str_eq(json_string_value(json_object_get(json, "action")),
+				 i ? "remove" : "evictable");
+		cr_expect_str_eq(json_string_value(json_object_get(json, "path")),
+				 i ? "cache/shell/0" : "cache/shell/1");
+		json_decref(json);
+	}
+}
+
 /* If space is short, evictable files go, the least recently used first. */
 Test(tree_gc, pressure_takes_what_was_used_longest_ago)
 {

@@ -180,7 +180,7 @@ static int try_candidate(struct ofs_collect_run *run, const struct ofs_collect_c
 	if (r == 0)
 		note_removed(run, &file, v);
 	else if (told)
-		ofs_collector_untell(run->c);
+		ofs_collector_untell(run->c, file.ino);
 	return r;
 }
 

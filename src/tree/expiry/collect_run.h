@@ -17,8 +17,9 @@ struct ofs_collect_candidate {
 struct ofs_collect_leaf {
 	int64_t used;
 	uint64_t ino;
-	uint64_t stored : 58;
+	uint64_t stored : 57;
 	uint64_t verdict : 4; /* as counted */
+	uint64_t told : 1; /* the report has it */
 	uint64_t evictable : 1;
 	uint64_t taken : 1;
 };

@@ -266,10 +266,18 @@ void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr 
 		 &why, path, to);
 }
 
-void ofs_collector_untell(struct ofs_collector *c)
+void ofs_collector_untell(struct ofs_collector *c, uint64_t ino)
 {
+	size_t i = c->nitems;
+
 	OFS_LOCKED(&c->lock);
-	item_finish(&c->items[--c->nitems]);
+	while (i && c->items[i - 1].ino != ino)
+		i--;
+	if (!i)
+		return;
+	item_finish(&c->items[i - 1]);
+	memmove(&c->items[i - 1], &c->items[i], (c->nitems - i) * sizeof(*c->items));
+	c->nitems--;
 }
 
 json_t *ofs_collector_status(struct ofs_collector *c)

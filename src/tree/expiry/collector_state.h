@@ -92,5 +92,5 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr *file,
 				 const struct ofs_facts *facts, const char *path, const char *to);
 
-/* Removes the last file from the report. */
-void ofs_collector_untell(struct ofs_collector *c);
+/* Removes a file from the report again, at the latest place where it is. */
+void ofs_collector_untell(struct ofs_collector *c, uint64_t ino);
