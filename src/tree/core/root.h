@@ -19,6 +19,7 @@ struct ofs_root {
 	struct ofs_audit_stream *_Atomic log; /* see audit.c; NULL: nothing was logged yet */
 	/* These are of an agent's tree with those in it (ofs_root_agent()). */
 	struct ofs_ledger_made ledger;
+	_Atomic size_t kept; /* memory of its texts (virtual/made.c) */
 };
 
 /* Creates missing top directories and loads the trees of agents. Returns 0 or -errno. */
