@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds secrets by the name that they are assigned to, and passwords in URLs. */
+/* Finds secrets by the name that they are assigned to. */
 #include "base/redact_rules.h"
 #include "base/util.h"
 
@@ -11,8 +11,6 @@
 #define KEY_MIN 20
 #define PASSWORD_LONG 12
 #define DIGEST_MIN 32
-#define URL_PART_MAX 256
-#define URL_PASSWORD_MIN 3
 
 static size_t back_over(const struct ofs_redact_scan *s, size_t at, unsigned int classes,
 			char other)
@@ -550,65 +548,4 @@ bool redact_entry(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 		at = end;
 	}
 	return false;
-}
-
-bool redact_is_password_stand_in(const char *text, size_t len)
-{
-	static const char *const words[] = {
-		"password", "passwd", "pass", "pwd", "secret", "token"
-	};
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++)
-		if (len == strlen(words[i]) && redact_has(text, len, 0, words[i], true))
-			return true;
-	return redact_is_placeholder(text, len) || memchr(text, '{', len) || memchr(text, '<', len);
-}
-
-/* A password may contain "@", so it extends to the last "@" before the path. */
-bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
-{
-	size_t i = at + 3, start, end = 0, limit = OFS_MIN(s->len, i + URL_PART_MAX);
-	const char *text = s->text;
-
-	if (at == s->at || !redact_is(text[at - 1], REDACT_ALNUM))
-		return false;
-	while (i < limit && text[i] != ':' && !redact_among(text[i], "/@?#<>") &&
-	       !redact_is(text[i], REDACT_SPACE | REDACT_QUOTE | REDACT_STOP))
-		i++;
-	if (i == limit || text[i] != ':')
-		return false;
-	start = ++i;
-	limit = OFS_MIN(s->len, start + URL_PART_MAX);
-	for (; i < limit && !redact_among(text[i], "/?#\\[") && (unsigned char)text[i] > ' ' &&
-	       !redact_is(text[i], REDACT_QUOTE);
-	     i++)
-		if (text[i] == '@')
-			end = i;
-	/* If a mark follows, this was not a password before the mark was inserted. */
-	if (redact_has(text, s->len, i, REDACT_MARK, false))
-		return false;
-	if (end < start + URL_PASSWORD_MIN ||
-	    redact_is_password_stand_in(text + start, end - start))
-		return false;
-	*ret = (struct ofs_secret){ start, end - start, "url-password" };
-	return true;
-}
-
-bool redact_dsn_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
-{
-	size_t stop = OFS_MAX(s->at, at > URL_PART_MAX ? at - URL_PART_MAX : 0), start = at;
-	const char *text = s->text, *colon;
-
-	if (!redact_has(text, s->len, at, "@tcp(", false) &&
-	    !redact_has(text, s->len, at, "@unix(", false))
-		return false;
-	while (start > stop && (unsigned char)text[start - 1] > ' ' &&
-	       !redact_is(text[start - 1], REDACT_QUOTE))
-		start--;
-	colon = memchr(text + start, ':', at - start);
-	start = colon ? (size_t)(colon - text) + 1 : at;
-	if (start + URL_PASSWORD_MIN > at || redact_is_password_stand_in(text + start, at - start))
-		return false;
-	*ret = (struct ofs_secret){ start, at - start, "url-password" };
-	return true;
 }

@@ -197,3 +197,15 @@ bool redact_is_placeholder(const char *value, size_t len)
 				return true;
 	return false;
 }
+
+bool redact_is_password_stand_in(const char *text, size_t len)
+{
+	static const char *const words[] = {
+		"password", "passwd", "pass", "pwd", "secret", "token"
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++)
+		if (len == strlen(words[i]) && redact_has(text, len, 0, words[i], true))
+			return true;
+	return redact_is_placeholder(text, len) || memchr(text, '{', len) || memchr(text, '<', len);
+}

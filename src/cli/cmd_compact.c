@@ -8,7 +8,7 @@
 #include "client/access.h"
 #include "context/steps/recap.h"
 #include "io/file.h"
-#include "tree/expiry/step_refs.h"
+#include "tree/expiry/step_file.h"
 
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)
 

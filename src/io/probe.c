@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,9 +145,9 @@ static void let_go_of_inherited(void)
 
 static int run(int (*fn)(const void *arg), const void *arg, const struct watch *w, int out, int err)
 {
+	pid_t parent = getpid(), pid;
 	unsigned char code;
 	int answer[2], r;
-	pid_t pid;
 
 	if (pipe2(answer, O_CLOEXEC) < 0)
 		return -errno;
@@ -156,7 +155,8 @@ static int run(int (*fn)(const void *arg), const void *arg, const struct watch *
 	r = pid < 0 ? -errno : 0;
 	if (pid == 0) {
 		setpgid(0, 0);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!ofs_process_end_with(parent, SIGKILL))
+			_exit(EXIT_SUCCESS);
 		let_go_of_standard(out, err);
 		if (w->shared)
 			let_go_of_inherited();

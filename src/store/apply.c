@@ -138,7 +138,8 @@ static int load(struct ofs_store *s, struct change *c)
 	case OFS_RECORD_REMOVEXATTR:
 		return ofs_store_xattrs(s, r->ino, &c->n);
 	case OFS_RECORD_LEDGER:
-		return ofs_ledger_load(s, (int64_t)r->dir, r->name, &c->row);
+		e = ofs_ledger_load(s, (int64_t)r->dir, r->name, true, &c->row);
+		return OFS_MIN(e, 0);
 	}
 	return -EUCLEAN;
 }

@@ -16,7 +16,8 @@ struct ofs_ledger_row *ofs_ledger_make_row(int64_t id, const struct ofs_ledger_e
 	return row;
 }
 
-int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, struct ofs_ledger_row **ret)
+int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, bool may_make,
+		    struct ofs_ledger_row **ret)
 {
 	struct ofs_ledger_entry e = { .day = day, .who = who };
 	int64_t id = (int64_t)ofs_checksum(who, strlen(who), (uint64_t)day);
@@ -26,11 +27,11 @@ int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, struct of
 	if (*ret)
 		return 0;
 	r = ofs_index_get_ledger(s->index, id, &e);
-	if (r < 0 && r != -ENOENT)
+	if (r < 0 && (r != -ENOENT || !may_make))
 		return r;
 	*ret = ofs_ledger_make_row(id, &e);
 	ofs_map_put(&s->ledger, (uint64_t)id, *ret);
-	return 0;
+	return r == -ENOENT;
 }
 
 void ofs_ledger_apply(struct ofs_store *s, struct ofs_ledger_row *row, const struct ofs_record *r)

@@ -20,8 +20,12 @@ struct ofs_ledger_row *ofs_ledger_make_row(int64_t id, const struct ofs_ledger_e
 
 /* ---- with `lock` held */
 
-/* Gets the row of that day and name from memory or the index, or makes one. 0 or -errno. */
-int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, struct ofs_ledger_row **ret);
+/*
+ * Gets the row of that day and name from memory or the index. Returns 0, 1 if it had to be made,
+ * -ENOENT if it may not be, or another -errno.
+ */
+int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, bool may_make,
+		    struct ofs_ledger_row **ret);
 
 /* Adds the record's numbers to its row. */
 void ofs_ledger_apply(struct ofs_store *s, struct ofs_ledger_row *row, const struct ofs_record *r);

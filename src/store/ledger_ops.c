@@ -8,7 +8,8 @@
 
 #define NS_PER_DAY (86400 * OFS_NS_PER_S)
 
-int ofs_store_add_to_ledger(struct ofs_store *s, const struct ofs_ledger_entry *e)
+int ofs_store_add_to_ledger(struct ofs_store *s, const struct ofs_ledger_entry *e,
+			    struct ofs_ledger_made *made, const char *rest)
 {
 	struct ofs_record r = {
 		.type = OFS_RECORD_LEDGER,
@@ -20,13 +21,20 @@ int ofs_store_add_to_ledger(struct ofs_store *s, const struct ofs_ledger_entry *
 		.len = e->read,
 	};
 	struct ofs_ledger_row *row;
-	int failed;
+	int loaded;
 
 	if (!*e->who || strlen(e->who) > OFS_LEDGER_WHO_MAX)
 		return -EINVAL;
 	OFS_LOCKED(&s->lock);
-	failed = ofs_ledger_load(s, (int64_t)r.dir, r.name, &row);
-	return failed < 0 ? failed : ofs_store_log(s, &r, NULL, 0);
+	if (made->day != (int64_t)r.dir)
+		*made = (struct ofs_ledger_made){ .day = (int64_t)r.dir };
+	loaded = ofs_ledger_load(s, made->day, r.name, made->rows < OFS_LEDGER_ROWS_MAX, &row);
+	made->rows += loaded == 1;
+	if (loaded == -ENOENT) {
+		r.name = rest;
+		loaded = ofs_ledger_load(s, made->day, r.name, true, &row);
+	}
+	return loaded < 0 ? loaded : ofs_store_log(s, &r, NULL, 0);
 }
 
 /* ---- reading */

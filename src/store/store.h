@@ -458,8 +458,20 @@ int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino);
  * It is as durable as any other change, and outlives the files.
  */
 
-/* Adds to the sums of today, ignoring `day`. -EINVAL: `who` is empty or too long. */
-int ofs_store_add_to_ledger(struct ofs_store *s, const struct ofs_ledger_entry *e);
+#define OFS_LEDGER_ROWS_MAX 1000u /* names that one source of entries adds in a day */
+
+/* The names that a source of entries has added; initially zeros. Guarded by the store. */
+struct ofs_ledger_made {
+	int64_t day;
+	unsigned int rows;
+};
+
+/*
+ * Adds to the sums of today, ignoring `day`; to those of `rest` if the name is a new one and its
+ * source has added as many as it may. -EINVAL: `who` is empty or too long.
+ */
+int ofs_store_add_to_ledger(struct ofs_store *s, const struct ofs_ledger_entry *e,
+			    struct ofs_ledger_made *made, const char *rest);
 
 /*
  * Calls `fn`, with no lock held, for the sums of each day from `from` on and each name, in that

@@ -109,6 +109,30 @@ def nothing_is_lost_and_nothing_counts_twice(case):
 
 
 @test
+def rows_of_a_day_have_a_limit(case):
+    """They would slow down status.json for everybody. No sum is wrong for it."""
+    with case.mount() as m:
+        for name in ("agents/a", "agents/a/agents/in", "agents/b"):
+            os.mkdir(m(name))
+        for i in range(1200):
+            tree = m("agents/a/agents/in" if i % 2 else "agents/a")
+            os.setxattr(tree, "user.offload.ledger", b"run\t\tt%d\t1\t100\t10\t1" % i)
+        for tree in ("agents/b", ""):
+            os.setxattr(m(tree), "user.offload.ledger", b"run\t\tx\t1\t100\t10\t1")
+
+        def rows(tree):
+            return read(m(tree, ".offload/ledger")).decode().splitlines()[1:]
+
+        assert len(rows("agents/a")) == 1002 and len(rows("")) == 1004
+        others = sorted(row.split("\t", 1)[1] for row in rows("agents/a") if "\tother\t" in row)
+        assert others == ["other\t\t\t100\t10000\t1000\t100",
+                          "other\tagents/in/\t\t100\t10000\t1000\t100"], others
+        for tree, n in ("agents/a", 1200), ("agents/a/agents/in", 600), ("agents/b", 1), ("", 1202):
+            tokens = json.loads(read(m(tree, ".offload/status.json")))["tokens"]
+            assert tokens["results"] == n and tokens["offloaded"] == n * 100, (tree, tokens)
+
+
+@test
 def what_is_no_entry_is_refused(case):
     with case.mount():
         for value in (

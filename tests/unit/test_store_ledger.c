@@ -15,6 +15,8 @@ TestSuite(store_ledger, .init = begin, .fini = teardown);
 
 #define DAY (86400 * OFS_NS_PER_S)
 
+static struct ofs_ledger_made made;
+
 static void add(const char *who, uint64_t offloaded)
 {
 	struct ofs_ledger_entry e = { .who = who,
@@ -23,7 +25,7 @@ static void add(const char *who, uint64_t offloaded)
 				      .pointers = offloaded / 10,
 				      .read = 1 };
 
-	cr_assert_eq(ofs_store_add_to_ledger(s, &e), 0);
+	cr_assert_eq(ofs_store_add_to_ledger(s, &e, &made, "rest"), 0);
 }
 
 static int64_t today;
@@ -37,13 +39,18 @@ static int print(void *arg, const struct ofs_ledger_entry *e)
 	return 0;
 }
 
-static void expect(int64_t from, const char *want)
+static void list(int64_t from)
 {
 	size_t size;
 	FILE *out = open_memstream(&listed, &size);
 
 	cr_assert_eq(ofs_store_list_ledger(s, from, print, out), 0);
 	fclose(out);
+}
+
+static void expect(int64_t from, const char *want)
+{
+	list(from);
 	cr_expect_str_eq(listed, want);
 	free(listed);
 }
@@ -80,16 +87,47 @@ Test(store_ledger, days_are_apart)
 	expect(today + 2, "");
 }
 
+/* Too many names in a day are one, whether memory or the index has the others. */
+Test(store_ledger, names_have_a_limit)
+{
+	struct ofs_ledger_made others = { 0 };
+	struct ofs_ledger_entry e = { .who = "z", .results = 1 };
+	static const char first[] = "0 n0000 3 30 3 3\n",
+			  last[] = "0 n0999 1 10 1 1\n0 rest 7 250 25 7\n0 z 1 0 0 0\n"
+				   "1 tomorrow 1 10 1 1\n";
+	char name[16];
+
+	today = ofs_clock_wall() / DAY;
+	for (int i = 0; i < (int)OFS_LEDGER_ROWS_MAX + 5; i++) {
+		snprintf(name, sizeof(name), "n%04d", i);
+		add(name, 10);
+		if (i % 300 == 0)
+			seal();
+	}
+	for (int i = 0; i < 2; i++) {
+		add("n0000", 10);
+		add("more", 100);
+		seal();
+	}
+	cr_assert_eq(ofs_store_add_to_ledger(s, &e, &others, "rest"), 0);
+	clocks.wall_offset += DAY;
+	add("tomorrow", 10);
+	list(today);
+	cr_expect(strncmp(listed, first, strlen(first)) == 0, "%s", listed);
+	cr_expect_str_eq(listed + strlen(listed) - strlen(last), last);
+	free(listed);
+}
+
 Test(store_ledger, who_has_a_length)
 {
 	static char who[OFS_LEDGER_WHO_MAX + 2];
 	struct ofs_ledger_entry e = { .who = who, .results = 1 };
 
-	cr_expect_eq(ofs_store_add_to_ledger(s, &e), -EINVAL);
+	cr_expect_eq(ofs_store_add_to_ledger(s, &e, &made, "rest"), -EINVAL);
 	memset(who, 'w', sizeof(who) - 1);
-	cr_expect_eq(ofs_store_add_to_ledger(s, &e), -EINVAL);
+	cr_expect_eq(ofs_store_add_to_ledger(s, &e, &made, "rest"), -EINVAL);
 	who[OFS_LEDGER_WHO_MAX] = 0;
-	cr_expect_eq(ofs_store_add_to_ledger(s, &e), 0);
+	cr_expect_eq(ofs_store_add_to_ledger(s, &e, &made, "rest"), 0);
 }
 
 /* A failed checkpoint must leave the entries in memory. */

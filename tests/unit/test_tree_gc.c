@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "base/buf.h"
+#include "tree/core/tree_state.h"
 
 #include "test_tree_fixture.h"
 
@@ -450,6 +450,73 @@ Test(tree_gc, a_step_names_a_path)
 	cr_assert_eq(run(), 8);
 }
 
+/* Steps keep files of their tree and of those in it, whatever changes where. */
+Test(tree_gc, steps_of_several_trees)
+{
+	static const char file[] = "agents/a/cache/shell/file",
+			  moved[] = "agents/b/cache/shell/moved",
+			  own[] = "agents/b/cache/shell/own";
+
+	make_path("agents/a/cache/shell/x");
+	make_path("agents/b/cache/shell/x");
+	put_text(file, "text\n");
+	put_text(own, "text\n");
+	make_path("tasks/t/history/x");
+	make_path("agents/a/tasks/t/history/x");
+	make_path("agents/b/tasks/t/history/x");
+	put_step("agents/b/tasks/t/history/step_2.json", "cache/shell/own");
+	put_step("agents/a/tasks/t/history/step_1.json", ref_of(own));
+	pass(HOUR);
+	use_task("t");
+	cr_assert_eq(set(walk("agents/b/tasks/t"), "state", "live"), 0);
+	cr_assert_eq(set(walk("agents/a/tasks/t"), "state", "live"), 0);
+	expect_life(own, "tasks/t/history/step_2.json, which refers to it");
+	expect_life(file, "goes with the next collection");
+	put_step("tasks/t/history/step_1.json", file);
+	expect_life(file, "kept for a step, which refers to it");
+	move(file, moved);
+	put_text(file, "text\n");
+	pass(HOUR);
+	use_task("t");
+	expect_life(moved, "kept for a step, which refers to it");
+	expect_life(file, "kept for a step, which refers to it");
+	drop("tasks/t/history/step_1.json");
+	expect_life(moved, "goes with the next collection");
+	expect_life(own, "goes with the next collection");
+}
+
+static uint64_t inodes_asked(void)
+{
+	struct ofs_store_stats stats;
+
+	cr_assert_eq(ofs_store_stats(t->store, &stats), 0);
+	return stats.inodes_asked;
+}
+
+/* Others do not pay for the steps of an agent that changes something all the time. */
+Test(tree_gc, steps_of_other_trees_are_left_alone)
+{
+	uint64_t before;
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	make_path("agents/a/tasks/t/history/x");
+	for (int i = 0; i < 200; i++) {
+		char p[64];
+
+		snprintf(p, sizeof(p), "agents/a/tasks/t/history/step_%d.json", i);
+		put_step(p, "cache/shell/file");
+	}
+	expect_life("cache/shell/file", "in use until");
+	put_text("agents/a/tasks/t/more", "text\n");
+	before = inodes_asked();
+	expect_life("cache/shell/file", "in use until");
+	cr_expect_lt(inodes_asked() - before, 200);
+	before = inodes_asked();
+	cr_expect_str_neq(xattr(walk("agents/a/tasks/t/more"), "lifecycle"), "-");
+	cr_expect_geq(inodes_asked() - before, 200, "its own are read again");
+}
+
 Test(tree_gc, how_a_step_names_a_file)
 {
 	static const struct {
@@ -817,6 +884,62 @@ Test(tree_gc, what_is_evictable_is_told)
 	cr_assert_str_eq(json_string_value(json_object_get(json, "action")), "evictable");
 	cr_assert_not_null(json_string_value(json_object_get(json, "at")));
 	json_decref(json);
+}
+
+/* An agent cannot fill memory with the reports of trees in its own. */
+Test(tree_gc, reports_of_an_agent_have_a_limit)
+{
+	char tree[6][96] = { "agents/a" }, name[16];
+	struct ofs_entry e;
+	ofs_node shell;
+
+	grant(7 * 86400, 0);
+	make_path("agents/z/cache/shell/x");
+	put_text("agents/z/cache/shell/file", "text\n");
+	for (int i = 0; i < 6; i++) {
+		if (i)
+			snprintf(tree[i], sizeof(tree[i]), "%s/agents/%d", tree[i - 1], i);
+		make_dir(tree[i]);
+	}
+	snprintf(tree[5] + strlen(tree[5]), sizeof(tree[5]) - strlen(tree[5]), "/cache/shell");
+	shell = make_dir(tree[5]);
+	*strstr(tree[5], "/cache/shell") = 0;
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		cr_assert_eq(ofs_tree_mknod(t, shell, name, S_IFREG | 0600, 0, &cred, &e), 0);
+		ofs_tree_forget(t, e.node, 1);
+	}
+	pass(HOUR);
+	cr_expect_eq(number(collect("agents/z", "dry-run"), "items"), 1);
+	for (int i = 0; i < 6; i++) {
+		cr_expect_eq(number(collect(tree[i], "dry-run"), "items"), 5000);
+		cr_expect_str_neq(xattr(walk(tree[i]), "gc.4999"), "-");
+		cr_expect_eq(!strcmp(xattr(walk(tree[0]), "gc.0"), "-"), i == 5, "%d", i);
+	}
+	cr_expect_str_neq(xattr(walk("agents/z"), "gc.0"), "-");
+}
+
+/* A file that is removed for lack of space is not told as one that stays, too. */
+Test(tree_gc, what_is_removed_is_told_once)
+{
+	json_t *json;
+
+	grant(7 * 86400, 150000);
+	put_large("cache/shell/0");
+	put_large("cache/shell/1");
+	pass(3 * HOUR);
+	json = collect("", "dry-run");
+	cr_expect_eq(number(json_incref(json), "removed"), 1);
+	cr_expect_eq(number(json_incref(json), "evictable"), 1);
+	cr_expect_eq(number(json, "items"), 2);
+	for (int i = 0; i < 2; i++) {
+		json = root_json(i ? "gc.1" : "gc.0");
+		cr_expect_str_eq(json_string_value(json_object_get(json, "action")),
+				 i ? "remove" : "evictable");
+		cr_expect_str_eq(json_string_value(json_object_get(json, "path")),
+				 i ? "cache/shell/0" : "cache/shell/1");
+		json_decref(json);
+	}
 }
 
 /* If space is short, evictable files go, the least recently used first. */

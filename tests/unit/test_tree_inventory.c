@@ -305,6 +305,83 @@ Test(tree_inventory, what_was_gathered_outlasts_changes_and_can_be_had_again)
 	cr_expect_str_eq(files(more), "aa ee ");
 }
 
+/* Fills a new tree with files whose lines take about a MiB. */
+static void fill_tree(const char *tree)
+{
+	static char title[1025], name[241];
+	OFS_FREE char *below = ofs_format("%s/cache", tree);
+	struct ofs_entry e;
+	ofs_node at;
+
+	make_dir(tree);
+	memset(title, 't', sizeof(title) - 1);
+	memset(name, 'n', sizeof(name) - 1);
+	at = walk(below);
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(ofs_tree_mkdir(t, at, name, 0755, &cred, &e), 0);
+		at = e.node;
+	}
+	for (int i = 0; i < 400; i++) {
+		snprintf(name + 236, 5, "%04d", i);
+		cr_assert_eq(ofs_tree_mknod(t, at, name, S_IFREG | 0644, 0, &cred, &e), 0);
+		cr_assert_eq(set(e.node, "title", title), 0);
+	}
+}
+
+/* Texts of all trees in an agent's have a limit together. */
+Test(tree_inventory, texts_of_an_agent_have_a_limit)
+{
+	OFS_FREE char *tree = ofs_strdup("agents/a");
+	size_t sum;
+
+	for (int i = 0; i < 9; i++) {
+		OFS_FREE char *outer = NULL;
+
+		fill_tree(tree);
+		for (int k = 1; k <= 8; k++) {
+			OFS_FREE char *list = ofs_format("%s/.offload/list/newer:%dh", tree, k);
+
+			cr_assert_eq(try_walk(list), 0);
+		}
+		outer = ofs_steal(tree);
+		tree = ofs_format("%s/agents/%d", outer, i);
+	}
+	sum = atomic_load(&ofs_root_at(t, walk("agents/a"))->kept);
+	cr_expect_gt(sum, 32 << 20);
+	cr_expect_leq(sum, 64 << 20);
+	for (int i = 0; i < 8; i++)
+		cr_assert_eq(try_walk("agents/a/.offload/status.json"), 0);
+	cr_expect_leq(atomic_load(&ofs_root_at(t, walk("agents/a"))->kept), 64 << 20);
+}
+
+/* A tree in which many lists are begun does not end those of others. */
+Test(tree_inventory, lists_of_other_trees_stay)
+{
+	OFS_FREE char *first = NULL, *next = NULL, *name = NULL;
+
+	fill();
+	make_dir("agents/a");
+	make_dir("agents/a/agents/in");
+	for (int i = 0; i < 4; i++) {
+		OFS_FREE char *file =
+			ofs_format("agents/a/%scache/%d", i % 2 ? "" : "agents/in/", i);
+
+		make(file);
+	}
+	first = page("sort:size page:2");
+	next = next_of(first);
+	for (int i = 1; i < 20; i++) {
+		OFS_FREE char *other = ofs_format("agents/a/%s.offload/list/newer:%dh page:1",
+						  i % 2 ? "" : "agents/in/", i);
+
+		hold(other);
+	}
+	/* What is gathered again lacks the file that was changed. */
+	cr_assert_eq(ofs_tree_write(t, walk("cache/web/bb"), "x", 1, 0), 1);
+	name = ofs_format("sort:size from:%s", next);
+	cr_expect_str_eq(files(name), "bb aa ee ");
+}
+
 Test(tree_inventory, an_order_of_paths_needs_the_file_that_it_stands_at)
 {
 	OFS_FREE char *first = NULL, *next = NULL, *name = NULL;

@@ -125,6 +125,35 @@ Test(tree_promote, a_taken_name_gets_a_number)
 	cr_assert_eq(st.st_uid, cred.uid);
 }
 
+/* Neither another tree's files nor many of one name matter to a file's name or to the time. */
+Test(tree_promote, numbers_of_many_files)
+{
+	struct ofs_store_stats before, after;
+	char p[64];
+
+	put("agents/a/tasks/t/reports/r.md");
+	end_task("agents/a/tasks/t", "done");
+	for (int i = 0; i < 1000; i++) {
+		snprintf(p, sizeof(p), "tasks/t/reports/%d/r.md", i);
+		put(p);
+	}
+	put("tasks/t/reports/r-7.md");
+	end_task("tasks/t", "done");
+	expect_counts("dry-run", 1002, 0);
+	cr_expect_str_eq(told("agents/a/tasks/t/reports/r.md", "to"),
+			 "agents/a/persistent/reports/r.md");
+	cr_assert_eq(ofs_store_stats(t->store, &before), 0);
+	expect_counts("run", 1002, 0);
+	cr_assert_eq(ofs_store_stats(t->store, &after), 0);
+	cr_expect_lt(after.inodes_asked - before.inodes_asked, 500000);
+	cr_expect_eq(try_walk("agents/a/persistent/reports/r.md"), 0);
+	cr_expect_eq(try_walk("persistent/reports/r.md"), 0);
+	for (int i = 2; i <= 1000; i++) {
+		snprintf(p, sizeof(p), "persistent/reports/r-%d.md", i);
+		cr_expect_eq(try_walk(p), 0, "%d", i);
+	}
+}
+
 /* A target directory that is a file or belongs to somebody else is not used. */
 Test(tree_promote, without_a_directory_for_it)
 {

@@ -2,7 +2,7 @@
 /* tasks/<task>/context.md: when it is made, from which steps, and for whom. */
 #include <sys/stat.h>
 
-#include "tree/expiry/step_refs.h"
+#include "tree/expiry/step_file.h"
 #include "test_tree_fixture.h"
 
 #define PATH "tasks/T/context.md"

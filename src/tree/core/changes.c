@@ -10,6 +10,7 @@ struct ofs_changes {
 	struct ofs_u64_list shown; /* directories whose times the kernel has; guarded by `lock` */
 	atomic_bool any_shown;
 	_Atomic int64_t last; /* wall clock */
+	_Atomic int64_t number; /* ofs_tree_touches() after the last change */
 };
 
 struct ofs_changes *ofs_changes_create(void)
@@ -55,8 +56,10 @@ void ofs_changes_touch(struct ofs_changes *c, struct ofs_tree *t)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list shown = { 0 };
 	int64_t now = ofs_clock_wall(), last = atomic_load(&c->last);
+	int64_t number = atomic_fetch_add(&t->touches, 1) + 2, before = atomic_load(&c->number);
 
-	atomic_fetch_add(&t->touches, 1);
+	while (before < number && !atomic_compare_exchange_weak(&c->number, &before, number))
+		;
 	/* No two changes have the same time. */
 	while (!atomic_compare_exchange_weak(&c->last, &last, OFS_MAX(now, last + 1)))
 		;
@@ -73,4 +76,9 @@ void ofs_changes_touch(struct ofs_changes *c, struct ofs_tree *t)
 int64_t ofs_changes_last(const struct ofs_changes *c)
 {
 	return atomic_load(&c->last);
+}
+
+int64_t ofs_changes_number(const struct ofs_changes *c)
+{
+	return atomic_load(&c->number);
 }

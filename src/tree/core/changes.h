@@ -18,6 +18,9 @@ void ofs_changes_touch(struct ofs_changes *c, struct ofs_tree *t);
 /* Returns the wall clock time of the last ofs_changes_touch(); no two calls get the same time. */
 int64_t ofs_changes_last(const struct ofs_changes *c);
 
+/* Returns ofs_tree_touches() as of the last ofs_changes_touch(); 0: there was none. */
+int64_t ofs_changes_number(const struct ofs_changes *c);
+
 /*
  * The same for the directory `dir` of a view whose times the kernel is about to receive. The
  * kernel, which must know the node, will be notified of the next change.

@@ -17,6 +17,9 @@ struct ofs_root {
 	atomic_bool gone; /* its directory was removed; the struct stays until the end */
 	struct ofs_changes *changes; /* see changes.h */
 	struct ofs_audit_stream *_Atomic log; /* see audit.c; NULL: nothing was logged yet */
+	/* These are of an agent's tree with those in it (ofs_root_agent()). */
+	struct ofs_ledger_made ledger;
+	_Atomic size_t kept; /* memory of its texts (virtual/made.c) */
 };
 
 /* Creates missing top directories and loads the trees of agents. Returns 0 or -errno. */
@@ -52,6 +55,17 @@ struct ofs_root *ofs_root_of_attr(struct ofs_tree *t, const struct ofs_attr *att
  * -ENOENT if the file has no name, or another -errno.
  */
 int ofs_root_of(struct ofs_tree *t, uint64_t ino, struct ofs_root **ret);
+
+/*
+ * Returns the outermost agent's tree that `root` is or lies in, or the tree at the root if that is
+ * `root`. An agent can make trees in its own, but none beside it.
+ */
+static inline struct ofs_root *ofs_root_agent(struct ofs_root *root)
+{
+	while (root->above && root->above->above)
+		root = root->above;
+	return root;
+}
 
 /* Returns whether `root` is `in` or lies in it. */
 bool ofs_root_is_in(const struct ofs_root *root, const struct ofs_root *in);

@@ -143,7 +143,7 @@ static enum ofs_verdict act(struct ofs_collect_run *run, const struct ofs_attr *
 
 /* Adds the file to the totals. */
 static void count_file(struct ofs_collect_run *run, const struct ofs_attr *file,
-		       const struct ofs_facts *facts, enum ofs_verdict v)
+		       const struct ofs_facts *facts, enum ofs_verdict v, bool told)
 {
 	bool evictable = v == OFS_KEEP_EVICTABLE || v == OFS_KEEP_PROBATION ||
 			 v == OFS_REMOVE_EXPIRED;
@@ -167,13 +167,16 @@ static void count_file(struct ofs_collect_run *run, const struct ofs_attr *file,
 						   .ino = file->ino,
 						   .stored = file->occupied,
 						   .verdict = v,
+						   .told = told,
 						   .evictable = evictable };
 }
 
 static int on_file(void *arg, const struct ofs_attr *file, const struct ofs_lifetime_place *place)
 {
 	struct ofs_collect_run *run = arg;
+	size_t told = run->c->nitems;
 	struct ofs_facts facts;
+	enum ofs_verdict v;
 	int r = ofs_collect_check_stop(run);
 
 	if (r == 0)
@@ -182,7 +185,8 @@ static int on_file(void *arg, const struct ofs_attr *file, const struct ofs_life
 		return r;
 	if (place->ended.age)
 		ofs_map_put(&run->tasks, place->task, run);
-	count_file(run, file, &facts, act(run, file, &facts));
+	v = act(run, file, &facts);
+	count_file(run, file, &facts, v, run->c->nitems > told);
 	if (run->request && run->counts.looked % 1024 == 0) {
 		pthread_mutex_lock(&run->c->lock);
 		run->c->counts.looked = run->counts.looked;
@@ -256,6 +260,8 @@ static int take_leaf(struct ofs_collect_run *run, struct ofs_collect_leaf *leaf,
 	leaf->taken = true;
 	run->going += leaf->stored;
 	uncount(run, leaf, file.size);
+	if (leaf->told)
+		ofs_collector_untell(run->c, leaf->ino);
 	act(run, &file, &pressed);
 	return 0;
 }
@@ -374,7 +380,7 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 
 	c->runs++;
 	c->asking = request ? request->root : c->tree->root;
-	r = ofs_collector_refresh_steps(c);
+	r = ofs_collector_refresh_steps(c, NULL);
 	if (r == 0)
 		r = ofs_tier_scan_run(c->tree, request ? request->root : c->tree->root, &scan);
 	if (r == 0 && !is_partial(&run))

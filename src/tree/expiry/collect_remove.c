@@ -125,8 +125,9 @@ static int promote(struct ofs_collect_run *run, const struct ofs_attr *file,
 	int r = ofs_place_of(run->tree, file->ino, &was);
 
 	if (r == 0)
-		r = run->dry ? ofs_promote_where(run->tree, file, &run->planned, &to)
-			     : ofs_promote_file(run->tree, file, facts->used, &guard);
+		r = run->dry
+			    ? ofs_promote_where(run->tree, file, &run->planned, &to)
+			    : ofs_promote_file(run->tree, file, facts->used, &guard, &run->planned);
 	if (r == 0 && !run->dry && ofs_place_of(run->tree, file->ino, &is) == 0)
 		ofs_buf_append_str(&to, (const char *)is.path.data);
 	if (r == -EAGAIN || r == -ENOENT)
@@ -179,7 +180,7 @@ static int try_candidate(struct ofs_collect_run *run, const struct ofs_collect_c
 	if (r == 0)
 		note_removed(run, &file, v);
 	else if (told)
-		ofs_collector_untell(run->c);
+		ofs_collector_untell(run->c, file.ino);
 	return r;
 }
 
@@ -238,7 +239,7 @@ static int remove_round(struct ofs_collect_run *run, bool first)
 			tell_touched(run);
 			ofs_collect_pause(OFS_COLLECT_BREATH);
 			/* Steps written meanwhile count. */
-			r = ofs_collector_refresh_steps(run->c);
+			r = ofs_collector_refresh_steps(run->c, NULL);
 		}
 		if (r == 0)
 			r = settle_candidate(run, &run->candidates[i], first);

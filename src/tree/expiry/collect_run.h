@@ -17,8 +17,9 @@ struct ofs_collect_candidate {
 struct ofs_collect_leaf {
 	int64_t used;
 	uint64_t ino;
-	uint64_t stored : 58;
+	uint64_t stored : 57;
 	uint64_t verdict : 4; /* as counted */
+	uint64_t told : 1; /* the report has it */
 	uint64_t evictable : 1;
 	uint64_t taken : 1;
 };
@@ -41,7 +42,7 @@ struct ofs_collect_run {
 	struct ofs_u64_list dirs; /* that may be removed, inner ones first */
 	uint64_t moves; /* ofs_store_moves() before `dirs` were found */
 	struct ofs_map tasks; /* directories of ended tasks */
-	struct ofs_map planned; /* paths that files would be promoted to */
+	struct ofs_map planned; /* of promotions (promote.h) */
 	struct ofs_map touched; /* directories that files were removed from */
 	unsigned int releases;
 };

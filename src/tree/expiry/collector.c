@@ -97,18 +97,13 @@ int64_t ofs_collector_due(struct ofs_collector *c)
 
 /* ---- facts about a file */
 
-int ofs_collector_refresh_steps(struct ofs_collector *c)
+int ofs_collector_refresh_steps(struct ofs_collector *c, const struct ofs_root *root)
 {
-	int64_t changed = ofs_tree_touches(c->tree), now = ofs_clock_monotonic();
-	int r = 0;
+	int r;
 
 	OFS_LOCKED(&c->steps_lock);
-	if (c->steps_as_of != changed || now - c->steps_read >= ofs_task_activity_known()) {
-		r = ofs_step_refs_refresh(c->tree, c->steps);
-		c->steps_as_of = r == 0 ? changed : 0;
-		c->steps_read = now;
-		atomic_store(&c->unread_step, ofs_step_refs_unread(c->steps, c->tree->root));
-	}
+	r = ofs_step_refs_refresh(c->tree, c->steps, root);
+	atomic_store(&c->unread_step, ofs_step_refs_unread(c->steps, c->tree->root));
 	return r;
 }
 
@@ -165,7 +160,7 @@ static int judge(struct ofs_collector *c, const struct ofs_attr *file,
 		 const struct ofs_lifetime_place *place, struct ofs_facts *facts,
 		 enum ofs_verdict *ret, int64_t *ret_at)
 {
-	int r = ofs_collector_refresh_steps(c);
+	int r = ofs_collector_refresh_steps(c, place->root);
 
 	if (r == 0)
 		r = ofs_collector_facts(c, file, place, facts);
@@ -271,10 +266,18 @@ void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr 
 		 &why, path, to);
 }
 
-void ofs_collector_untell(struct ofs_collector *c)
+void ofs_collector_untell(struct ofs_collector *c, uint64_t ino)
 {
+	size_t i = c->nitems;
+
 	OFS_LOCKED(&c->lock);
-	item_finish(&c->items[--c->nitems]);
+	while (i && c->items[i - 1].ino != ino)
+		i--;
+	if (!i)
+		return;
+	item_finish(&c->items[i - 1]);
+	memmove(&c->items[i - 1], &c->items[i], (c->nitems - i) * sizeof(*c->items));
+	c->nitems--;
 }
 
 json_t *ofs_collector_status(struct ofs_collector *c)

@@ -59,11 +59,8 @@ struct ofs_collector {
 	uint64_t runs; /* number of runs; only for the thread that runs */
 	const struct ofs_root *asking; /* tree of the current request; for the same thread */
 
-	/* The references of steps, and the tree's last change and the time when they were read. */
-	pthread_mutex_t steps_lock; /* held while the store is called */
+	pthread_mutex_t steps_lock; /* guards `steps`; held while the store is called */
 	struct ofs_step_refs *steps;
-	int64_t steps_as_of;
-	int64_t steps_read; /* monotonic clock */
 	_Atomic uint64_t unread_step; /* the step that exceeds the limits; 0: none */
 
 	pthread_mutex_t lock; /* guards the rest; the store is not called under it */
@@ -74,8 +71,8 @@ struct ofs_collector {
 	size_t nitems, cap_items;
 };
 
-/* Reads the references of steps again if anything changed or tasks may be idle. 0 or -errno. */
-int ofs_collector_refresh_steps(struct ofs_collector *c);
+/* Brings the references of steps up to date (ofs_step_refs_refresh()). Returns 0 or -errno. */
+int ofs_collector_refresh_steps(struct ofs_collector *c, const struct ofs_root *root);
 
 /* Returns when the first task whose steps keep files becomes idle (age clock), or OFS_TTL_NEVER. */
 int64_t ofs_collector_steps_end(struct ofs_collector *c);
@@ -95,5 +92,5 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr *file,
 				 const struct ofs_facts *facts, const char *path, const char *to);
 
-/* Removes the last file from the report. */
-void ofs_collector_untell(struct ofs_collector *c);
+/* Removes a file from the report again, at the latest place where it is. */
+void ofs_collector_untell(struct ofs_collector *c, uint64_t ino);

@@ -15,6 +15,7 @@
 #define START (5 * OFS_NS_PER_S) /* delay after the start, which has other work */
 #define REST 20 /* pause between runs, in multiples of the last run's duration */
 #define DAY (24 * 3600 * OFS_NS_PER_S)
+#define REPORTED_MAX 20000 /* files in earlier reports of an agent, with agents in it */
 
 const char *const ofs_work_states[] = { "none", "running", "done", "stopped", "failed" };
 
@@ -194,6 +195,20 @@ static bool wait_for_look(struct ofs_gc *g, struct rhythm *h)
 	return false;
 }
 
+/* Drops the reports of an agent's trees, which may be many, if they are too long; `lock` held. */
+static void limit_reports(struct ofs_gc *g, const struct ofs_root *agent)
+{
+	struct job *job;
+	size_t n = 0;
+
+	for (size_t pos = 0; (job = ofs_map_next(&g->jobs, &pos));)
+		if (job->items && ofs_root_agent(job->request.root) == agent)
+			n += json_array_size(job->items);
+	for (size_t pos = 0; n > REPORTED_MAX && (job = ofs_map_next(&g->jobs, &pos));)
+		if (job->items && ofs_root_agent(job->request.root) == agent)
+			json_decref(ofs_steal(job->items));
+}
+
 /* Ends the running job in the given state; `lock` held. */
 static void end_job(struct ofs_gc *g, enum ofs_work_state state, int error)
 {
@@ -202,6 +217,7 @@ static void end_job(struct ofs_gc *g, enum ofs_work_state state, int error)
 
 	job->state = state;
 	job->error = error;
+	limit_reports(g, ofs_root_agent(job->request.root));
 	job->status = ofs_collector_status(g->collector);
 	job->items = json_array();
 	for (size_t i = 0; (item = ofs_collector_item(g->collector, i)); i++)

@@ -367,16 +367,24 @@ int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct of
 	OFS_FREE char *path = NULL;
 	struct target to;
 	struct ofs_attr there;
+	uint64_t key = 0, base = 0;
+	unsigned int n, next;
 	int r = ofs_place_labelled(t, file->ino, &place);
 
 	if (r == 0)
 		r = find_dir(t, file, &place, &to);
-	for (unsigned int n = 1; r == 0; n++) {
+	for (n = 1; r == 0; n++) {
 		ofs_name_number(last_name(&place), n, name);
 		free(path);
 		path = ofs_format("persistent/%s%s%s", to.straight ? "" : place.category,
 				  to.straight ? "" : "/", name);
-		if (ofs_map_get(planned, ofs_entry_list_key(path)))
+		key = ofs_entry_list_key(path) + place.root->ino;
+		next = (unsigned int)(uintptr_t)ofs_map_get(planned, key);
+		if (n == 1)
+			base = key;
+		if (n == 1 && next > 2)
+			n = next - 1;
+		if (next)
 			continue;
 		r = to.dir ? ofs_store_lookup(t->store, to.dir, name, &there) : -ENOENT;
 		if (r == 0)
@@ -384,13 +392,14 @@ int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct of
 	}
 	if (r != -ENOENT)
 		return r;
-	ofs_map_put(planned, ofs_entry_list_key(path), planned);
+	ofs_map_put(planned, key, (void *)(uintptr_t)1);
+	ofs_map_put(planned, base, (void *)(uintptr_t)n); /* n is one more than was used */
 	ofs_buf_append_str(out, path);
 	return 0;
 }
 
 int ofs_promote_file(struct ofs_tree *t, const struct ofs_attr *file, int64_t used,
-		     const struct ofs_expire_guard *guard)
+		     const struct ofs_expire_guard *guard, struct ofs_map *numbers)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	char old[OFS_NAME_MAX + 1], name[OFS_NAME_NUMBERED_MAX + 1];
@@ -401,6 +410,8 @@ int ofs_promote_file(struct ofs_tree *t, const struct ofs_attr *file, int64_t us
 			      .used = used,
 			      .guard = *guard };
 	struct target to;
+	unsigned int n;
+	uint64_t key;
 	int r = ofs_place_labelled(t, file->ino, &place);
 
 	if (r == 0)
@@ -412,13 +423,15 @@ int ofs_promote_file(struct ofs_tree *t, const struct ofs_attr *file, int64_t us
 	if (r < 0)
 		return r;
 	m.newdir = to.dir;
-	r = -EEXIST;
-	for (unsigned int n = 1; r == -EEXIST; n++) {
+	key = ofs_entry_list_key(old) + to.dir;
+	n = OFS_MAX((unsigned int)(uintptr_t)ofs_map_get(numbers, key), 1u);
+	for (r = -EEXIST; r == -EEXIST; n++) {
 		ofs_name_number(old, n, name);
 		r = ofs_tree_move(t, &m);
 	}
 	if (r < 0)
 		return r;
+	ofs_map_put(numbers, key, (void *)(uintptr_t)n);
 	if (file->held && t->events.release)
 		t->events.release(t->events.arg, file->ino, m.dir, old);
 	tell_made(t, m.newdir, name);

@@ -52,7 +52,8 @@ bool ofs_promote_settle(struct ofs_tree *t);
 
 /*
  * Appends the path, without a NUL, to which the file would be promoted now, given that the paths in
- * `planned` are taken, and adds it to them. Returns 0 or -errno.
+ * `planned` are taken, and adds it to them, with the number of the next name to try for a file that
+ * has the same. Returns 0 or -errno.
  */
 int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_map *planned,
 		      struct ofs_buf *out);
@@ -60,7 +61,8 @@ int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct of
 /*
  * Moves a file of the working tier to persistent/CATEGORY/NAME, or, if that name is taken, to the
  * next one of base/name.h. If no directory CATEGORY can be used, moves it to persistent/ itself.
+ * `numbers`, empty at first, remembers the next name to try for the next file of that name.
  * -EAGAIN: it was used later than `used`, or `guard` has changed.
  */
 int ofs_promote_file(struct ofs_tree *t, const struct ofs_attr *file, int64_t used,
-		     const struct ofs_expire_guard *guard);
+		     const struct ofs_expire_guard *guard, struct ofs_map *numbers);

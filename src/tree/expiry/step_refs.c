@@ -6,21 +6,22 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/u64_list.h"
 #include "base/util.h"
 #include "tree/core/category.h"
+#include "tree/core/changes.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/place.h"
 #include "tree/core/slice.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
+#include "tree/expiry/step_file.h"
 #include "tree/expiry/task.h"
 #include "tree/expiry/task_activity.h"
 
-#define PREFIX "step_"
-#define SUFFIX ".json"
 #define KEY "outcome_ref"
 #define DEPTH_MAX 32 /* of objects and arrays that are searched */
 #define TRIES_MAX 4 /* places in a path at which the tree may begin */
@@ -32,9 +33,8 @@
 
 struct step {
 	uint64_t ino;
-	const struct ofs_root *root; /* the tree that its names refer to */
 	uint64_t version; /* of its content when it was read */
-	uint64_t seen; /* last refresh that found it */
+	uint64_t seen; /* last refresh of its tree that found it */
 	char **names; /* in its outcome_ref */
 	size_t nnames, cap_names;
 	struct ofs_u64_list targets; /* inodes that the names meant at any time since it was read */
@@ -43,15 +43,23 @@ struct step {
 	bool failed; /* the last try to read it failed */
 };
 
-struct ofs_step_refs {
+/* The steps of a tree. Their names refer to files in it, and in the trees inside it. */
+struct branch {
+	struct ofs_step_refs *refs;
+	const struct ofs_root *root;
 	struct ofs_map steps; /* inode -> struct step */
 	struct ofs_map targets; /* inode -> struct step, one of those that name it */
 	uint64_t refreshes;
+	int64_t as_of; /* ofs_tree_touches() before the last refresh; 0: none, or it failed */
+	int64_t read; /* when that was (monotonic clock) */
 	int64_t end; /* when the first of the live tasks becomes idle */
-	size_t held; /* bytes charged, at most OFS_STEP_REFS_MAX */
-	/* directory of a tree -> its first step that exceeds a limit, as of the last refresh */
-	struct ofs_map unread;
+	uint64_t unread; /* the first step that exceeds a limit, as of the last refresh; 0: none */
 	uint64_t told; /* the one that was logged */
+};
+
+struct ofs_step_refs {
+	struct ofs_map branches; /* directory of a tree -> struct branch */
+	size_t held; /* bytes charged, at most OFS_STEP_REFS_MAX */
 };
 
 /* Charges memory to a step. Returns false if there is not enough left. */
@@ -90,55 +98,64 @@ struct ofs_step_refs *ofs_step_refs_create(void)
 
 void ofs_step_refs_destroy(struct ofs_step_refs *s)
 {
+	struct branch *b;
 	struct step *step;
 	size_t pos = 0;
 
 	if (!s)
 		return;
-	while ((step = ofs_map_next(&s->steps, &pos)))
-		step_destroy(s, step);
-	ofs_map_finish(&s->steps);
-	ofs_map_finish(&s->targets);
-	ofs_map_finish(&s->unread);
+	while ((b = ofs_map_next(&s->branches, &pos))) {
+		for (size_t i = 0; (step = ofs_map_next(&b->steps, &i));)
+			step_destroy(s, step);
+		ofs_map_finish(&b->steps);
+		ofs_map_finish(&b->targets);
+		free(b);
+	}
+	ofs_map_finish(&s->branches);
 	free(s);
 }
 
-/* Returns 0 if there is none. */
-static uint64_t unread_of(const struct ofs_step_refs *s, const struct ofs_root *root)
+static void set_unread(struct branch *b, const struct step *step)
 {
-	return (uintptr_t)ofs_map_get(&s->unread, root->ino);
-}
-
-static void set_unread(struct ofs_step_refs *s, const struct step *step)
-{
-	if (!unread_of(s, step->root))
-		ofs_map_put(&s->unread, step->root->ino, (void *)(uintptr_t)step->ino);
+	if (!b->unread)
+		b->unread = step->ino;
 }
 
 uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, const struct ofs_root *root,
 			    uint64_t ino, bool *ret_unread)
 {
-	const struct step *step = ofs_map_get(&s->targets, ino);
 	uint64_t unread = 0;
 
-	*ret_unread = !step;
-	if (step)
-		return step->ino;
+	*ret_unread = false;
 	/* A step may refer to files in the trees inside its own. */
-	for (; root && !unread; root = root->above)
-		unread = unread_of(s, root);
+	for (; root; root = root->above) {
+		const struct branch *b = ofs_map_get(&s->branches, root->ino);
+		const struct step *step = b ? ofs_map_get(&b->targets, ino) : NULL;
+
+		if (step)
+			return step->ino;
+		unread = b && !unread ? b->unread : unread;
+	}
 	*ret_unread = unread;
 	return unread;
 }
 
 int64_t ofs_step_refs_end(const struct ofs_step_refs *s)
 {
-	return s->end;
+	int64_t end = OFS_TTL_NEVER;
+	const struct branch *b;
+	size_t pos = 0;
+
+	while ((b = ofs_map_next(&s->branches, &pos)))
+		end = OFS_MIN(end, b->end);
+	return end;
 }
 
 uint64_t ofs_step_refs_unread(const struct ofs_step_refs *s, const struct ofs_root *root)
 {
-	return unread_of(s, root);
+	const struct branch *b = ofs_map_get(&s->branches, root->ino);
+
+	return b ? b->unread : 0;
 }
 
 /* ---- names */
@@ -326,10 +343,10 @@ static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **r
  * A step that is being written or cannot be read keeps the names it had. In the latter case it is
  * read again each time.
  */
-static void read_step(struct ofs_tree *t, struct ofs_step_refs *refs, struct step *s,
+static void read_step(struct ofs_tree *t, struct branch *b, struct step *s,
 		      const struct ofs_attr *file)
 {
-	struct reading rd = { .refs = refs, .step = s };
+	struct reading rd = { .refs = b->refs, .step = s };
 	json_t *json;
 	int r = read_json(t, file, &json);
 	bool failed = r < 0 && r != -EFBIG;
@@ -344,37 +361,37 @@ static void read_step(struct ofs_tree *t, struct ofs_step_refs *refs, struct ste
 	s->large = r == -EFBIG;
 	if (!json)
 		return;
-	forget_names(refs, s);
+	forget_names(b->refs, s);
 	look_for_key(&rd, json, 0);
 	json_decref(json);
 	/* Read it again when there is room. */
 	if (rd.full) {
-		set_unread(refs, s);
+		set_unread(b, s);
 		s->version = 0;
 	}
 }
 
 /* A path may now lead to another file, and its former file may have moved: both count. */
-static void resolve_names(struct ofs_tree *t, struct ofs_step_refs *refs, struct step *s)
+static void resolve_names(struct ofs_tree *t, struct branch *b, struct step *s)
 {
 	struct ofs_u64_list *l = &s->targets;
 	size_t sorted = l->n, more;
 
 	for (size_t i = 0; i < s->nnames; i++) {
-		uint64_t ino = ofs_step_refs_resolve(t, s->root, s->names[i]);
+		uint64_t ino = ofs_step_refs_resolve(t, b->root, s->names[i]);
 		size_t at = OFS_BISECT(k, sorted, l->at[k] < ino);
 
 		if (!ino || (at < sorted && l->at[at] == ino))
 			continue;
-		if (charge(refs, s, TARGET_COST))
+		if (charge(b->refs, s, TARGET_COST))
 			ofs_u64_list_add(l, ino);
 		else
-			set_unread(refs, s);
+			set_unread(b, s);
 	}
 	more = l->n;
 	ofs_u64_list_sort_unique(l);
 	more = (more - l->n) * TARGET_COST;
-	refs->held -= more;
+	b->refs->held -= more;
 	s->held -= more;
 }
 
@@ -387,41 +404,37 @@ static int add_step(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-static int refresh_step(struct ofs_tree *t, struct ofs_step_refs *s, const struct ofs_root *root,
-			uint64_t ino)
+static int refresh_step(struct ofs_tree *t, struct branch *b, uint64_t ino)
 {
-	struct step *step = ofs_map_get(&s->steps, ino);
+	struct step *step = ofs_map_get(&b->steps, ino);
 	struct ofs_attr attr;
 	int r = ofs_store_getattr(t->store, ino, &attr);
 
 	if (r < 0 || !attr.nlink)
 		return r == -ENOENT ? 0 : r;
 	/* Once all files of the tree count as referred to, reading more steps is pointless. */
-	if (!step && unread_of(s, root))
+	if (!step && b->unread)
 		return 0;
 	if (!step) {
 		step = ofs_alloc(sizeof(*step));
 		step->ino = ino;
-		step->root = root;
-		if (!charge(s, step, STEP_COST)) {
-			set_unread(s, step);
+		if (!charge(b->refs, step, STEP_COST)) {
+			set_unread(b, step);
 			free(step);
 			return 0;
 		}
-		ofs_map_put(&s->steps, ino, step);
+		ofs_map_put(&b->steps, ino, step);
 	}
-	step->root = root;
-	step->seen = s->refreshes;
-	if (step->version != attr.version && !unread_of(s, root))
-		read_step(t, s, step, &attr);
+	step->seen = b->refreshes;
+	if (step->version != attr.version && !b->unread)
+		read_step(t, b, step, &attr);
 	if (step->large)
-		set_unread(s, step);
-	resolve_names(t, s, step);
+		set_unread(b, step);
+	resolve_names(t, b, step);
 	return 0;
 }
 
-static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, const struct ofs_root *root,
-			uint64_t task)
+static int refresh_task(struct ofs_tree *t, struct branch *b, uint64_t task)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list found = { 0 };
 	struct ofs_attr history;
@@ -436,149 +449,136 @@ static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, const struc
 		return r;
 	r = ofs_task_activity_end(t, task, &end);
 	if (r == 0 && S_ISDIR(history.mode) && end > ofs_store_age(t->store)) {
-		s->end = OFS_MIN(s->end, end);
+		b->end = OFS_MIN(b->end, end);
 		r = ofs_walk_files(t, history.ino, false, add_step, &found);
 	}
 	ofs_store_forget(t->store, history.ino, 1);
 	for (size_t i = 0; i < found.n && r == 0; i++)
-		r = refresh_step(t, s, root, found.entries[i].key);
+		r = refresh_step(t, b, found.entries[i].key);
 	return r;
 }
 
 /* Forgets the steps that this refresh did not find, and collects the targets of the others. */
-static void settle(struct ofs_step_refs *s)
+static void settle(struct branch *b)
 {
 	struct ofs_map kept = OFS_MAP_INIT;
 	struct step *step;
 	size_t pos = 0;
 
-	ofs_map_finish(&s->targets);
-	s->targets = (struct ofs_map)OFS_MAP_INIT;
-	while ((step = ofs_map_next(&s->steps, &pos))) {
-		if (step->seen != s->refreshes) {
-			step_destroy(s, step);
+	ofs_map_finish(&b->targets);
+	b->targets = (struct ofs_map)OFS_MAP_INIT;
+	while ((step = ofs_map_next(&b->steps, &pos))) {
+		if (step->seen != b->refreshes) {
+			step_destroy(b->refs, step);
 			continue;
 		}
 		ofs_map_put(&kept, step->ino, step);
-		ofs_map_put(&s->targets, step->ino, step);
+		ofs_map_put(&b->targets, step->ino, step);
 		for (size_t i = 0; i < step->targets.n; i++)
-			ofs_map_put(&s->targets, step->targets.at[i], step);
+			ofs_map_put(&b->targets, step->targets.at[i], step);
 	}
-	ofs_map_finish(&s->steps);
-	s->steps = kept;
+	ofs_map_finish(&b->steps);
+	b->steps = kept;
 }
 
 /* Logs a step that exceeds the limits, once. */
-static void tell_unread(struct ofs_tree *t, struct ofs_step_refs *s)
+static void tell_unread(struct ofs_tree *t, struct branch *b)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	size_t pos = 0;
-	uint64_t unread = (uintptr_t)ofs_map_next(&s->unread, &pos);
 
-	if (unread && unread != s->told && ofs_place_of(t, unread, &place) == 0)
+	if (b->unread && b->unread != b->told && ofs_place_of(t, b->unread, &place) == 0)
 		ofs_log(LOG_WARNING,
 			"%s exceeds the limits of steps: no file is removed until its task is idle "
 			"or ends, or the step is removed",
 			(const char *)place.path.data);
-	s->told = unread;
+	b->told = b->unread;
 }
+
+static int refresh_branch(struct ofs_tree *t, struct branch *b)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
+	size_t held;
+	int r;
+
+	b->refreshes++;
+	b->end = OFS_TTL_NEVER;
+	b->unread = 0;
+	r = ofs_walk_subdirs(t, b->root->tops[OFS_TOP_TASKS], &tasks);
+	for (size_t i = 0; i < tasks.n && r == 0; i++) {
+		r = refresh_task(t, b, tasks.entries[i].key);
+		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	}
+	r = r == -ENOENT ? 0 : r;
+	/* After an error, forget nothing: some steps were not read. */
+	held = b->refs->held;
+	if (r == 0)
+		settle(b);
+	/* There is now some of the room that was missing. */
+	if (b->unread && b->refs->held < held)
+		return refresh_branch(t, b);
+	tell_unread(t, b);
+	return r;
+}
+
+/* ---- which trees */
 
 struct refresh {
 	struct ofs_tree *tree;
 	struct ofs_step_refs *refs;
+	const struct ofs_root *asked; /* for the files of this tree; NULL: of all */
 };
+
+/*
+ * Names change what they mean with changes in the tree of the file, where they lead to, or in those
+ * around it, through which they lead.
+ */
+static bool is_current(const struct refresh *rf, const struct branch *b)
+{
+	if (ofs_clock_monotonic() - b->read >= ofs_task_activity_known())
+		return false;
+	if (!rf->asked)
+		return b->as_of == ofs_tree_touches(rf->tree);
+	for (const struct ofs_root *root = rf->asked; root; root = root->above)
+		if (ofs_changes_number(root->changes) > b->as_of)
+			return false;
+	return b->as_of;
+}
 
 static int refresh_root(void *arg, struct ofs_root *root)
 {
-	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
-	const struct refresh *refresh = arg;
-	int r = ofs_walk_subdirs(refresh->tree, root->tops[OFS_TOP_TASKS], &tasks);
-
-	for (size_t i = 0; i < tasks.n && r == 0; i++) {
-		r = refresh_task(refresh->tree, refresh->refs, root, tasks.entries[i].key);
-		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
-	}
-	return r == -ENOENT ? 0 : r;
-}
-
-int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
-{
-	struct refresh refresh = { t, s };
-	size_t held;
+	const struct refresh *rf = arg;
+	struct branch *b = ofs_map_get(&rf->refs->branches, root->ino);
+	int64_t as_of = ofs_tree_touches(rf->tree);
 	int r;
 
-	s->refreshes++;
-	s->end = OFS_TTL_NEVER;
-	ofs_map_finish(&s->unread);
-	s->unread = (struct ofs_map)OFS_MAP_INIT;
-	r = ofs_root_each(t, t->root, refresh_root, &refresh);
-	/* After an error, forget nothing: some steps were not read. */
-	held = s->held;
-	if (r == 0)
-		settle(s);
-	/* There is now some of the room that was missing. */
-	if (s->unread.count && s->held < held)
-		return ofs_step_refs_refresh(t, s);
-	tell_unread(t, s);
+	if (!b) {
+		b = ofs_alloc(sizeof(*b));
+		b->refs = rf->refs;
+		b->root = root;
+		ofs_map_put(&rf->refs->branches, root->ino, b);
+	} else if (is_current(rf, b)) {
+		return 0;
+	}
+	b->read = ofs_clock_monotonic();
+	r = refresh_branch(rf->tree, b);
+	b->as_of = r == 0 ? as_of : 0;
 	return r;
 }
 
-/* ---- names of steps */
-
-size_t ofs_step_file_values(const char *text, size_t len)
+int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s, const struct ofs_root *root)
 {
-	bool quoted = false;
-	size_t n = 1;
-
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '"')
-			quoted = !quoted;
-		else if (quoted)
-			i += text[i] == '\\';
-		else
-			n += text[i] == ',' || text[i] == '[' || text[i] == '{';
-	}
-	return n;
-}
-
-bool ofs_step_file_is(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > strlen(PREFIX SUFFIX) && strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
-	       strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0;
-}
-
-/* Finds the digits of the number without leading zeros; false: there is no plain number. */
-static bool find_number(const char *name, const char **ret, size_t *ret_len)
-{
-	const char *p = name + strlen(PREFIX);
-	size_t len = strspn(p, "0123456789");
-
-	if (!len || strcmp(p + len, SUFFIX) != 0)
-		return false;
-	while (len && *p == '0') {
-		p++;
-		len--;
-	}
-	*ret = p;
-	*ret_len = len;
-	return true;
-}
-
-int ofs_step_file_compare(const char *a, const char *b)
-{
-	const char *digits_a, *digits_b;
-	size_t len_a, len_b;
-	bool number_a = find_number(a, &digits_a, &len_a);
-	bool number_b = find_number(b, &digits_b, &len_b);
+	struct refresh rf = { t, s, root };
+	struct branch *b;
+	size_t pos = 0;
 	int r = 0;
 
-	if (number_a != number_b)
-		return number_a ? -1 : 1;
-	if (number_a && len_a != len_b)
-		return len_a < len_b ? -1 : 1;
-	if (number_a)
-		r = memcmp(digits_a, digits_b, len_a);
-	return r ? r : strcmp(a, b);
+	if (!root)
+		r = ofs_root_each(t, t->root, refresh_root, &rf);
+	/* A removed tree has no tasks any more. */
+	while (!root && r == 0 && (b = ofs_map_next(&s->branches, &pos)))
+		if (atomic_load(&b->root->gone) && b->steps.count)
+			r = refresh_branch(t, b);
+	for (; root && r == 0; root = root->above)
+		r = refresh_root(&rf, (struct ofs_root *)root);
+	return r;
 }

@@ -40,7 +40,7 @@ struct page {
 
 /* An inventory kept from page to page. It is gathered once, a portion with each request. */
 struct kept {
-	const struct ofs_root *root;
+	struct ofs_root *root;
 	struct ofs_inventory_request request; /* `what` NULL: this entry is unused */
 	struct ofs_inventory v;
 	struct ofs_gathering *more; /* NULL: gathering is complete */
@@ -122,33 +122,47 @@ static struct kept *find_kept(struct ofs_inventories *v, const struct ofs_root *
 	return found;
 }
 
-/* Returns an unused entry, for which the least recently used is dropped. */
-static struct kept *make_room(struct ofs_inventories *v)
+/* Returns how many entries are of this agent, with the agents in it, or of the tree at the root. */
+static size_t count_of(const struct ofs_inventories *v, const struct ofs_root *agent)
 {
-	struct kept *oldest = &v->list[0];
-	size_t bytes = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < KEPT_MAX; i++) {
-		bytes += v->list[i].v.cap * sizeof(*v->list[i].v.list) + v->list[i].v.names.cap;
-		if (v->list[i].used < oldest->used)
-			oldest = &v->list[i];
-	}
-	for (size_t i = 0; bytes > KEPT_BYTES_MAX && i < KEPT_MAX; i++)
-		drop(&v->list[i]);
-	drop(oldest);
-	return oldest;
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		n += v->list[i].root && ofs_root_agent(v->list[i].root) == agent;
+	return n;
 }
 
 /*
- * Sets *ret to the inventory of request `q`, called `name`. Returns 1 if it was kept, so that the
- * position is from it, 0 if it is newly gathered, or -errno.
+ * Returns an unused entry, for which the least recently used of the agent that has most is dropped:
+ * no agent keeps others from ever getting to the end of a list.
  */
+static struct kept *make_room(struct ofs_inventories *v)
+{
+	struct kept *found = NULL;
+	size_t bytes = 0, most = 0;
+
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		struct kept *k = &v->list[i];
+		size_t n = k->root ? count_of(v, ofs_root_agent(k->root)) : SIZE_MAX;
+
+		bytes += k->v.cap * sizeof(*k->v.list) + k->v.names.cap;
+		if (n > most || (n == most && k->used < found->used)) {
+			found = k;
+			most = n;
+		}
+	}
+	for (size_t i = 0; bytes > KEPT_BYTES_MAX && i < KEPT_MAX; i++)
+		drop(&v->list[i]);
+	drop(found);
+	return found;
+}
+
+/* Sets *ret to the inventory of request `q`, called `name`, kept or begun. Returns 0 or -errno. */
 static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 	       const struct ofs_inventory_request *q, struct kept **ret)
 {
 	struct kept *k = find_kept(t->inventories, root, q);
-	int64_t deadline = ofs_clock_monotonic() + PORTION_NS;
-	int r = 0, kept = k != NULL;
+	int r = 0;
 
 	if (!k) {
 		k = make_room(t->inventories);
@@ -158,12 +172,9 @@ static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 		r = ofs_inventory_parse(t, name, q->began, NULL, &k->request);
 		if (r == 0)
 			r = ofs_gathering_create(t, root, &k->request, &k->v, &k->more);
-		/* Complete in one go, as other requests might evict it again and again. */
-		if (q->resumed)
-			deadline = INT64_MAX;
 	}
 	if (r == 0 && k->more)
-		r = ofs_gathering_run(k->more, deadline);
+		r = ofs_gathering_run(k->more, ofs_clock_monotonic() + PORTION_NS);
 	if (r == 0) {
 		ofs_gathering_destroy(k->more);
 		k->more = NULL;
@@ -172,29 +183,31 @@ static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 	if (r < 0)
 		drop(k);
 	*ret = k;
-	return r < 0 ? r : kept;
+	return OFS_MIN(r, 0);
 }
 
-/* Finds where the page begins. In a kept list a position is valid even if its file is gone. */
-static int seek(const struct ofs_inventory *v, const struct ofs_inventory_request *q, bool is_kept,
-		size_t *ret)
+/*
+ * Finds where the page begins. A position is valid even if its file is gone, unless it is a place
+ * in an earlier list.
+ */
+static int seek(const struct kept *k, const struct ofs_inventory_request *q, size_t *ret)
 {
-	const struct ofs_inventory_entry *after = &q->after;
+	const struct ofs_inventory_entry *after = &q->after, *list = k->v.list;
 	size_t i;
 
 	*ret = 0;
 	if (!after->ino)
 		return 0;
-	if (is_kept || q->order != OFS_ORDER_PATH) {
-		*ret = OFS_BISECT(k, v->n,
-				  v->list[k].key < after->key || (v->list[k].key == after->key &&
-								  v->list[k].ino <= after->ino));
+	if (q->order != OFS_ORDER_PATH || !k->request.after.ino) {
+		*ret = OFS_BISECT(m, k->v.n,
+				  list[m].key < after->key ||
+					  (list[m].key == after->key && list[m].ino <= after->ino));
 		return 0;
 	}
-	for (i = 0; i < v->n && v->list[i].ino != after->ino; i++)
+	for (i = 0; i < k->v.n && list[i].ino != after->ino; i++)
 		;
 	*ret = i + 1;
-	return i < v->n ? 0 : -ESTALE;
+	return i < k->v.n ? 0 : -ESTALE;
 }
 
 /* ---- the line of a file */
@@ -405,8 +418,8 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 
 	if (r == 0)
 		r = get(t, asked->root, asked->name, &q, &k);
-	if (r >= 0 && !k->more)
-		r = seek(&k->v, &q, r > 0, &first);
+	if (r == 0 && !k->more)
+		r = seek(k, &q, &first);
 	if (r < 0)
 		return r;
 	if (k->more || !make_lines(t, asked->root, &q, k, first)) {

@@ -12,6 +12,7 @@
 /* A larger number of tokens is a mistake. */
 #define TOKENS_MAX (UINT64_C(1) << 40)
 #define WHO_FIELDS 3
+#define REST "other\t\t" /* of a day with too many rows */
 
 /* ---- "WAY\tAGENT\tTASK\tRESULTS\tOFFLOADED\tPOINTERS\tREAD" */
 
@@ -55,7 +56,7 @@ static void write_who(const struct ofs_root *root, const char *who, struct ofs_b
 
 int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *value, size_t size)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf who = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf who = OFS_BUF_INIT, rest = OFS_BUF_INIT;
 	OFS_FREE char *text = ofs_strndup(value, size);
 	struct ofs_ledger_entry e = { 0 };
 	uint64_t n[NUMBERS];
@@ -75,12 +76,14 @@ int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *v
 	if (strchr(text, '\t')[1] == '@')
 		return -EINVAL;
 	write_who(root, text, &who);
+	write_who(root, REST, &rest);
 	e.who = ofs_buf_str(&who);
 	e.results = n[0];
 	e.offloaded = n[1];
 	e.pointers = n[2];
 	e.read = n[3];
-	return ofs_store_add_to_ledger(t->store, &e);
+	return ofs_store_add_to_ledger(t->store, &e, &ofs_root_agent(root)->ledger,
+				       ofs_buf_str(&rest));
 }
 
 /* A listing of a tree and those in it. */

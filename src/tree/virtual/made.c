@@ -22,6 +22,7 @@
 #define SLICE_LOOKS_MAX 1000 /* nodes searched for the latest slices */
 #define TEXTS_MAX 8 /* texts kept of a kind in a tree */
 #define TEXT_MAX ((size_t)1 << 20) /* bytes of a text that is kept */
+#define KEPT_MAX ((size_t)64 << 20) /* bytes of all texts of an agent, with agents in it */
 
 /* A kept text is given again while one of these conditions holds. Ages are since it was made. */
 static const struct rule {
@@ -54,6 +55,7 @@ struct texts {
 };
 
 struct kept {
+	struct ofs_root *root;
 	size_t users; /* guarded by ofs_made_nodes.lock, as is `dropped` */
 	bool dropped; /* the last user frees it */
 	struct texts kinds[OFS_KEPT_KINDS];
@@ -97,13 +99,19 @@ static void made_destroy(struct ofs_made *m)
 	free(m);
 }
 
+/* Frees a text. */
+static void text_drop(struct text *text, struct ofs_root *root)
+{
+	atomic_fetch_sub(&ofs_root_agent(root)->kept, text->buf.cap);
+	ofs_buf_finish(&text->buf);
+	free(ofs_steal(text->name));
+}
+
 static void kept_destroy(struct kept *kept)
 {
 	for (size_t i = 0; i < OFS_KEPT_KINDS; i++) {
-		for (size_t k = 0; k < TEXTS_MAX; k++) {
-			free(kept->kinds[i].list[k].name);
-			ofs_buf_finish(&kept->kinds[i].list[k].buf);
-		}
+		for (size_t k = 0; k < TEXTS_MAX; k++)
+			text_drop(&kept->kinds[i].list[k], kept->root);
 		pthread_mutex_destroy(&kept->kinds[i].lock);
 	}
 	free(kept);
@@ -389,13 +397,14 @@ static bool is_good(const struct rule *rule, const struct text *text, uint64_t s
 }
 
 /* Returns the texts of a tree, to be given back to release_kept(). */
-static struct kept *use_kept(struct ofs_tree *t, const struct ofs_root *root)
+static struct kept *use_kept(struct ofs_tree *t, struct ofs_root *root)
 {
 	OFS_LOCKED(&t->made->lock);
 	struct kept *kept = ofs_map_get(&t->made->kept, root->ino);
 
 	if (!kept) {
 		kept = ofs_alloc(sizeof(*kept));
+		kept->root = root;
 		for (size_t i = 0; i < OFS_KEPT_KINDS; i++)
 			pthread_mutex_init(&kept->kinds[i].lock, NULL);
 		ofs_map_put(&t->made->kept, root->ino, kept);
@@ -430,38 +439,39 @@ void ofs_made_drop_kept(struct ofs_tree *t, const struct ofs_root *root)
 		release_kept(t, kept);
 }
 
-static int keep(struct ofs_tree *t, struct texts *texts, enum ofs_kept_kind kind, const char *name,
+static int keep(struct ofs_tree *t, struct kept *kept, enum ofs_kept_kind kind, const char *name,
 		uint64_t state, ofs_kept_fn make, void *arg, struct ofs_buf *out)
 {
+	_Atomic size_t *sum = &ofs_root_agent(kept->root)->kept;
+	struct texts *texts = &kept->kinds[kind];
 	OFS_LOCKED(&texts->lock);
 	struct text *text = find_text(texts, name);
 	int r = 0;
 
 	if (!is_called(text, name) || !is_good(&rules[kind], text, state)) {
-		free(text->name);
-		text->name = NULL;
-		text->buf.len = 0;
+		text_drop(text, kept->root);
 		text->made = ofs_clock_monotonic();
 		text->state = state;
 		r = make(t, arg, &text->buf);
+		atomic_fetch_add(sum, text->buf.cap);
 	}
 	if (r < 0)
 		return r;
 	ofs_buf_append(out, text->buf.data, text->buf.len);
 	text->seen = ofs_clock_monotonic();
-	if (r > 0 || text->buf.len > TEXT_MAX)
-		ofs_buf_finish(&text->buf);
+	if (r > 0 || text->buf.len > TEXT_MAX || atomic_load(sum) > KEPT_MAX)
+		text_drop(text, kept->root);
 	else if (!text->name)
 		text->name = ofs_strdup(name);
 	return 0;
 }
 
-int ofs_made_keep(struct ofs_tree *t, const struct ofs_root *root, enum ofs_kept_kind kind,
+int ofs_made_keep(struct ofs_tree *t, struct ofs_root *root, enum ofs_kept_kind kind,
 		  const char *name, uint64_t state, ofs_kept_fn make, void *arg,
 		  struct ofs_buf *out)
 {
 	struct kept *kept = use_kept(t, root);
-	int r = keep(t, &kept->kinds[kind], kind, name, state, make, arg, out);
+	int r = keep(t, kept, kind, name, state, make, arg, out);
 
 	release_kept(t, kept);
 	return r;

@@ -114,7 +114,7 @@ typedef int (*ofs_kept_fn)(struct ofs_tree *t, void *arg, struct ofs_buf *out);
  * Appends the text `name` of a tree, kept or newly made. `state` is a checksum of everything that
  * it depends on, except the time. Returns 0 or -errno.
  */
-int ofs_made_keep(struct ofs_tree *t, const struct ofs_root *root, enum ofs_kept_kind kind,
+int ofs_made_keep(struct ofs_tree *t, struct ofs_root *root, enum ofs_kept_kind kind,
 		  const char *name, uint64_t state, ofs_kept_fn make, void *arg,
 		  struct ofs_buf *out);
 

@@ -10,7 +10,7 @@
 
 #include "tree/core/place.h"
 #include "tree/core/walk.h"
-#include "tree/expiry/step_refs.h"
+#include "tree/expiry/step_file.h"
 #include "tree/expiry/task.h"
 
 #define FILE_NAME "context.md"
