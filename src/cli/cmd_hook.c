@@ -420,9 +420,11 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 		argc--;
 	} else if (work == run_event && what[0] != '-') {
 		names = agent_names();
-		return ofs_report_usage("%s%s%s: there are %sinstall, uninstall",
-					*what ? "unknown hook '" : "no hook given", what,
-					*what ? "'" : "", names);
+		ofs_report_usage("%s%s%s: there are %sinstall, uninstall",
+				 *what ? "unknown hook '" : "no hook given", what, *what ? "'" : "",
+				 names);
+		/* Exit code 2 would stop the agent's tool. */
+		return *what ? OFS_EXIT_FAILURE : OFS_EXIT_USAGE;
 	} else {
 		agent = ofs_agent_number(0);
 	}
@@ -440,7 +442,6 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 			return work();
 		return run_for_all(work, work == run_uninstall);
 	}
-	/* Exit code 2 would stop the agent's tool. */
 	return code == OFS_EXIT_USAGE && work == run_event && what[0] != '-' ? OFS_EXIT_FAILURE
 									     : code;
 }

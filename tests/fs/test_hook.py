@@ -184,6 +184,7 @@ def a_hook_never_breaks_the_agent(case):
     for options in (("--max-bytes", "many"), ("--nonsense",), ("--task", "a/b"), ("operand",)):
         answer, said = c.hook(c.bash("x", "y" * 9999), *options, code=1)
         assert answer is None and said, options
+    assert c.offload("hook", "nonsense", check=False).returncode == 1
     # Without room for a store the output stays as it is; that is not an error.
     c.env["XDG_DATA_HOME"] = os.path.join(c.path, "a file")
     write(c.env["XDG_DATA_HOME"], b"")
