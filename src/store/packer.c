@@ -331,13 +331,18 @@ static void relocate(const struct ofs_packer *p)
 		}
 }
 
-/* The move failed: restores the old places in memory, which may have seen the new ones. */
+/*
+ * The move failed: restores the old places in memory, which may have seen the new ones. Where the
+ * index does not tell the old place, memory keeps the new one, and the frames must stay.
+ */
 static void look_again(struct ofs_packer *p)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->chunks[i].moving)
-			ofs_index_get_chunk(p->store->index, p->chunks[i].chunk.id,
-					    &p->chunks[i].chunk);
+	for (size_t i = 0; i < p->n; i++) {
+		struct ofs_index_chunk *c = &p->chunks[i].chunk;
+
+		if (p->chunks[i].moving && ofs_index_get_chunk(p->store->index, c->id, c) < 0)
+			p->at_risk = false;
+	}
 	relocate(p);
 }
 
