@@ -311,10 +311,6 @@ OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *
 OFS_EXPORT int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 				  const struct ofs_cred *cred, struct ofs_entry *ret);
 
-/** Likewise, but -EAGAIN if content would have to be fetched from a remote. */
-OFS_EXPORT int ofs_tree_lookup_here(struct ofs_tree *t, ofs_node parent, const char *name,
-				    const struct ofs_cred *cred, struct ofs_entry *ret);
-
 /** Releases `n` references. An unlinked file is deleted when the last one is released. */
 OFS_EXPORT void ofs_tree_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
 
@@ -391,9 +387,6 @@ OFS_EXPORT int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cooki
 /** These return the number of bytes; a read is short only at the end of the file. -EIO: damaged. */
 OFS_EXPORT ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 				 uint64_t off);
-/** Likewise, but -EAGAIN if content would have to be fetched from a remote. */
-OFS_EXPORT ssize_t ofs_tree_read_here(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
-				      uint64_t off);
 OFS_EXPORT ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,
 				  uint64_t off);
 
@@ -424,8 +417,12 @@ OFS_EXPORT ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t fro
 /** Returns true if looking up a name in the directory `dir` is a search, which may take a while. */
 OFS_EXPORT bool ofs_tree_is_search(ofs_node dir);
 
-/** Returns true if a change that needs journal space would have to wait now. */
-OFS_EXPORT bool ofs_tree_would_wait(struct ofs_tree *t);
+/**
+ * Lets lookups, reads and changes by the calling thread, of any tree, fail with -EAGAIN, having
+ * changed nothing, where they would wait for room or for content of a remote. Searches wait all the
+ * same.
+ */
+OFS_EXPORT void ofs_tree_set_nonblocking(bool on);
 
 /** Makes all changes so far durable against power loss. */
 OFS_EXPORT int ofs_tree_sync(struct ofs_tree *t);

@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "context/steps/recap.h"
 #include "fuse/adapter.h"
+#include "fuse/adapter_change.h"
 #include "fuse/mountpoint.h"
 #include "fuse/notify.h"
 #include "fuse/relist.h"
@@ -151,23 +152,24 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret)
 {
 	struct ofs_session *s = ofs_alloc(sizeof(*s));
+	struct fuse_lowlevel_ops ops;
 
 	if (add_mount_options(o) < 0) {
 		free(s);
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	}
+	ofs_adapter_fill(&ops);
 	ofs_options_listen(err);
-	s->fuse =
-		fuse_session_new(&o->mount, &ofs_adapter_ops, sizeof(ofs_adapter_ops), &s->serving);
+	s->fuse = fuse_session_new(&o->mount, &ops, sizeof(ops), &s->serving);
 	ofs_options_listen(NULL);
 	if (!s->fuse) {
 		free(s);
 		return -EINVAL;
 	}
 	s->serving.syncs = ofs_worker_create(ofs_adapter_sync, 1);
-	s->serving.writes = ofs_worker_create(ofs_adapter_serve, 1);
-	s->serving.searches = ofs_worker_create(ofs_adapter_serve, 1);
-	s->serving.fetches = ofs_worker_create(ofs_adapter_serve, OFS_WORKER_THREADS_MAX);
+	s->serving.writes = ofs_worker_create(ofs_serving_all, 1);
+	s->serving.searches = ofs_worker_create(ofs_serving_all, 1);
+	s->serving.fetches = ofs_worker_create(ofs_serving_all, OFS_WORKER_THREADS_MAX);
 	s->serving.awake =
 		ofs_awake_create((enum ofs_awake_mode)ofs_config_get(o->config, "awake"));
 	s->serving.notify = ofs_notify_create();

@@ -31,6 +31,8 @@ static void serve_queue(struct ofs_worker *w)
 	w->busy++;
 	pthread_mutex_unlock(&w->lock);
 	w->fn(tree, taken, n);
+	for (size_t i = 0; i < n; i++)
+		free((char *)taken[i].name);
 	pthread_mutex_lock(&w->lock);
 	w->busy--;
 	pthread_cond_broadcast(&w->changed);
@@ -86,7 +88,10 @@ bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_w
 		w->running++;
 	taken = taken && w->running;
 	if (taken) {
-		*ofs_append(w->queue, w->n, w->cap) = *work;
+		struct ofs_work *queued = ofs_append(w->queue, w->n, w->cap);
+
+		*queued = *work;
+		queued->name = work->name ? ofs_strdup(work->name) : NULL;
 		pthread_cond_broadcast(&w->changed);
 	}
 	return taken;

@@ -12,17 +12,21 @@
 
 struct ofs_worker;
 
-/* A request and its arguments. What they point to stays valid until the request is answered. */
+/* A request and its arguments. What they point to, but `name`, stays valid until the answer. */
 struct ofs_work {
 	fuse_req_t req;
-	void (*serve)(struct ofs_tree *t, const struct ofs_work *work); /* called by `fn` */
-	fuse_ino_t node;
-	const char *name;
+	/* Called by `fn`. Returns false, without an answer, if it would have to wait `here`. */
+	bool (*serve)(struct ofs_tree *t, const struct ofs_work *work);
+	bool here; /* set by ofs_serving_try() */
+	ofs_node node, to;
+	const char *name; /* copied by ofs_worker_add() */
+	const char *to_name;
 	const char *data;
 	size_t size;
-	off_t off;
+	off_t off, to_off;
 	mode_t mode;
 	dev_t rdev;
+	int flags;
 };
 
 /* Answers all requests of the list. */

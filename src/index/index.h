@@ -257,8 +257,8 @@ int ofs_index_settle(struct ofs_index *ix);
 
 /*
  * Checks the consistency of the index and, with `repair` (inside a write transaction), repairs what
- * can be derived from the rest. Takes long, and holds the lock for each single check. Each check
- * sees the writes of an open transaction, so the caller keeps other writers out.
+ * can be derived from the rest. Takes long. A repair holds the lock for each single check; else
+ * the file is opened once more, so that readers of the index go on. The caller keeps writers out.
  *
  * Calls `problem(arg, ino, what, repaired)` for each finding, not under the lock. `ino` is the file
  * concerned, or 0; `what` is one line. About a thousand findings of a kind are reported one by one.

@@ -22,7 +22,7 @@ struct findings {
 };
 
 struct checking {
-	struct ofs_index *ix;
+	struct ofs_index *ix, *again; /* see open_again() */
 	bool repair;
 	bool damaged; /* rows may only seem to be missing */
 	uint64_t lost_dir;
@@ -39,8 +39,10 @@ static void findings_clear(struct findings *f)
 
 static void checking_destroy(struct checking **k)
 {
-	if (*k)
+	if (*k) {
 		findings_clear(&(*k)->found);
+		ofs_index_close((*k)->again);
+	}
 	free(*k);
 }
 
@@ -196,6 +198,20 @@ static int check_begin(struct ofs_index *ix, bool repair)
 	return repair ? ofs_db_writable(&ix->db) : 0;
 }
 
+/*
+ * Opens the file once more, since requests wait for the lock of `ix`. NULL: that is not possible,
+ * as for a file that has no name any more.
+ */
+static struct ofs_index *open_again(struct ofs_index *ix)
+{
+	struct ofs_index *again = NULL;
+	OFS_DB_LOCKED(&ix->db);
+
+	if (ix->db.fixed || ofs_db_checkpoint(&ix->db) == 0)
+		ofs_index_open_fixed(ix->db.path, NULL, &again);
+	return again;
+}
+
 int ofs_index_check(struct ofs_index *ix, bool repair, uint64_t lost_dir,
 		    void (*problem)(void *arg, uint64_t ino, const char *what, bool repaired),
 		    void *arg)
@@ -206,7 +222,8 @@ int ofs_index_check(struct ofs_index *ix, bool repair, uint64_t lost_dir,
 
 	if (r < 0)
 		return r;
-	k->ix = ix;
+	k->again = repair ? NULL : open_again(ix);
+	k->ix = k->again ? k->again : ix;
 	k->repair = repair;
 	k->lost_dir = lost_dir;
 	for (size_t i = 0; i < ofs_rules_count; i++) {

@@ -220,7 +220,7 @@ int ofs_pool_submit(struct ofs_pool *p, struct ofs_pool_job *job, int64_t patien
 {
 	OFS_LOCKED(&p->lock);
 
-	if (p->n_waiting >= WAITING_MAX || p->ending)
+	if ((p->n_waiting >= WAITING_MAX && !job->owed) || p->ending)
 		return -EBUSY;
 	job->deadline = ofs_clock_monotonic() + patience;
 	job->is_late = job->in_late = job->done = false;

@@ -22,6 +22,8 @@ struct ofs_pool_job {
 	/* Called once, after run() and late() have returned. Frees the job. */
 	void (*end)(struct ofs_pool_job *job);
 
+	bool owed; /* part of an answer that has begun, so not one too many */
+
 	/* Private to the pool; guarded by its lock. */
 	TAILQ_ENTRY(ofs_pool_job) entry;
 	int64_t deadline;

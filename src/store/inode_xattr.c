@@ -84,9 +84,10 @@ static int try_set(struct ofs_store *s, struct ofs_record *rec, int flags, bool 
 	int r;
 
 	OFS_LOCKED(&s->lock);
-	ofs_store_wait_for_checkpoint(s);
+	r = ofs_store_wait_for_checkpoint(s);
 	ofs_store_evict(s);
-	r = ofs_store_xattrs(s, rec->ino, &n);
+	if (r == 0)
+		r = ofs_store_xattrs(s, rec->ino, &n);
 	if (r == 0)
 		r = check_set(n, rec->name, rec->value_len, flags);
 	*ret_final = r < 0;
@@ -132,7 +133,7 @@ int ofs_store_setxattr(struct ofs_store *s, uint64_t ino, const char *name, cons
 		return r;
 	do
 		r = try_set(s, &rec, flags, &final);
-	while (!final && ofs_store_make_room(s, r));
+	while (!final && ofs_store_make_room(s, &r));
 	return r;
 }
 

@@ -202,8 +202,8 @@ int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
 		return r;
 	do
 		r = try_create(s, dir, name, what, ret);
-	while (ofs_store_make_room(s, r));
-	if (r != -EAGAIN)
+	while (ofs_store_make_room(s, &r));
+	if (r != -EAGAIN || ofs_store_is_nonblocking())
 		return r;
 	/* After a checkpoint no record of the file that had the number is replayed. */
 	pthread_mutex_lock(&s->cycle);
@@ -250,7 +250,7 @@ int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *
 		return r;
 	do
 		r = try_link(s, ino, dir, name, ret);
-	while (ofs_store_make_room(s, r));
+	while (ofs_store_make_room(s, &r));
 	return r;
 }
 
@@ -278,8 +278,9 @@ static int try_remove(struct ofs_store *s, uint64_t dir, const char *name, bool 
 	int r;
 
 	OFS_LOCKED(&s->lock);
-	ofs_store_wait_for_checkpoint(s);
-	r = find_entry(s, dir, name, &parent, &n);
+	r = ofs_store_wait_for_checkpoint(s);
+	if (r == 0)
+		r = find_entry(s, dir, name, &parent, &n);
 	if (r < 0)
 		return r;
 	if (directory != S_ISDIR(n->row.mode))
@@ -300,7 +301,7 @@ static int remove_name(struct ofs_store *s, uint64_t dir, const char *name, bool
 
 	do
 		r = try_remove(s, dir, name, directory, ret_left);
-	while (ofs_store_make_room(s, r));
+	while (ofs_store_make_room(s, &r));
 	return r;
 }
 
@@ -393,14 +394,15 @@ static int try_move(struct ofs_store *s, const struct ofs_move *m, uint64_t *ret
 		.text = m->newname,
 	};
 	struct renaming what = { 0 };
-	int r, fault;
+	int r = 0, fault;
 
 	OFS_LOCKED(&s->lock);
 	if (m->mark) {
-		ofs_store_wait_for_checkpoint(s);
+		r = ofs_store_wait_for_checkpoint(s);
 		ofs_store_evict(s);
 	}
-	r = check_rename(s, m, &what);
+	if (r == 0)
+		r = check_rename(s, m, &what);
 	if (r < 0)
 		return r;
 	*ret_left = 0;
@@ -435,7 +437,7 @@ int ofs_store_move(struct ofs_store *s, const struct ofs_move *m, uint64_t *ret_
 		return r;
 	do
 		r = try_move(s, m, &left);
-	while (m->mark && ofs_store_make_room(s, r));
+	while (m->mark && ofs_store_make_room(s, &r));
 	if (r == 0 && ret_left)
 		*ret_left = left;
 	return r;

@@ -56,6 +56,8 @@ bool ofs_store_is_pressed(struct ofs_store *s);
 /* The daemon is about to end: unsealed content stays a draft. Takes `lock`. */
 bool ofs_store_is_stopping(struct ofs_store *s);
 
+/* Where the following three would wait, a thread that may not (store.h) gets -EAGAIN instead. */
+
 /*
  * For writers, before they take any lock: waits while the journal is too long. -ENOSPC or another
  * error: the sealer cannot shorten it.
@@ -71,12 +73,12 @@ size_t ofs_store_dirty_max(struct ofs_store *s);
 /*
  * For changes that are large in memory (inode.h) or free space, with `lock` held: waits for a
  * checkpoint if memory holds too much, or more changes than the disk has room for. `lock` is
- * released meanwhile.
+ * released meanwhile. 0 or -EAGAIN.
  */
-void ofs_store_wait_for_checkpoint(struct ofs_store *s);
+int ofs_store_wait_for_checkpoint(struct ofs_store *s);
 
 /*
- * For writers whose change failed with `r`, before they take any lock: if the disk is full, waits
+ * For writers whose change failed with `*r`, before they take any lock: if the disk is full, waits
  * until what can be given back has been. True: another try makes sense.
  */
-bool ofs_store_make_room(struct ofs_store *s, int r);
+bool ofs_store_make_room(struct ofs_store *s, int *r);

@@ -389,6 +389,18 @@ int ofs_store_seal(struct ofs_store *s)
 
 /* ---- waiting for room */
 
+static _Thread_local bool nonblocking;
+
+void ofs_store_set_nonblocking(bool on)
+{
+	nonblocking = on;
+}
+
+bool ofs_store_is_nonblocking(void)
+{
+	return nonblocking;
+}
+
 int ofs_store_wait_for_room(struct ofs_store *s)
 {
 	uint64_t cycles;
@@ -396,6 +408,8 @@ int ofs_store_wait_for_room(struct ofs_store *s)
 
 	if (!ofs_store_would_wait(s))
 		return 0;
+	if (nonblocking)
+		return -EAGAIN;
 	if (!s->sealer.runs)
 		return ofs_store_seal(s);
 	OFS_LOCKED(&s->lock);
@@ -409,29 +423,36 @@ int ofs_store_wait_for_room(struct ofs_store *s)
 	return r;
 }
 
-void ofs_store_wait_for_checkpoint(struct ofs_store *s)
+int ofs_store_wait_for_checkpoint(struct ofs_store *s)
 {
 	uint64_t cycles = s->room.cycles;
 
 	if (!ofs_store_is_heavy(s, 4) && (s->dirty.n % DIRTY_LOOK || !is_too_dirty(s, 2)))
-		return;
+		return 0;
 	while (s->dirty_since && s->sealer.runs && !s->sealer.stop && s->room.cycles == cycles) {
 		pthread_cond_signal(&s->sealer.wake);
+		if (nonblocking)
+			return -EAGAIN;
 		pthread_cond_wait(&s->room.made, &s->lock);
 	}
+	return 0;
 }
 
-bool ofs_store_make_room(struct ofs_store *s, int r)
+bool ofs_store_make_room(struct ofs_store *s, int *r)
 {
 	int64_t until = ofs_clock_monotonic() + ROOM_TIMEOUT;
 	uint64_t rounds;
 
-	if (!ofs_store_is_full(r))
+	if (!ofs_store_is_full(*r))
 		return false;
 	OFS_LOCKED(&s->lock);
 	/* If nothing has changed since the last round, another one would find nothing more. */
 	if (!s->sealer.runs || s->changes == s->room.changes)
 		return false;
+	if (nonblocking) {
+		*r = -EAGAIN;
+		return false;
+	}
 	rounds = s->room.rounds;
 	s->room.wanted = true;
 	pthread_cond_signal(&s->sealer.wake);

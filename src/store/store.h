@@ -492,6 +492,14 @@ int ofs_store_sync(struct ofs_store *s);
 
 /* A change that takes room in the journal would have to wait. */
 bool ofs_store_would_wait(struct ofs_store *s);
+
+/*
+ * Whether changes by this thread, instead of waiting for room or for content that is away, fail
+ * with -EAGAIN and have changed nothing.
+ */
+void ofs_store_set_nonblocking(bool on);
+bool ofs_store_is_nonblocking(void);
+
 int ofs_store_seal(struct ofs_store *s); /* everything, now */
 
 /* Cheap enough to ask for once a second. */

@@ -39,7 +39,7 @@ ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size
 		size_t part = OFS_MIN(size - done, (size_t)OFS_JOURNAL_DATA_MAX);
 
 		r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
-		if (ofs_store_make_room(s, r))
+		if (ofs_store_make_room(s, &r))
 			r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
 		if (r < 0)
 			return done ? (ssize_t)done : r;
@@ -83,13 +83,12 @@ int ofs_store_allocate(struct ofs_store *s, uint64_t ino, uint64_t off, uint64_t
 	};
 	struct ofs_inode *n;
 	struct statvfs st;
-	int r;
+	int r = -ENOSPC;
 
 	if (is_too_large(off, len))
 		return -EFBIG;
-	if (ofs_reserve_is_tight(s) &&
-	    (!ofs_store_make_room(s, -ENOSPC) || ofs_reserve_is_tight(s)))
-		return -ENOSPC;
+	if (ofs_reserve_is_tight(s) && (!ofs_store_make_room(s, &r) || ofs_reserve_is_tight(s)))
+		return r;
 	if (fstatvfs(s->dirfd, &st) < 0)
 		return -errno;
 	if (len / st.f_frsize > st.f_bavail)
@@ -176,8 +175,9 @@ static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret
 	int r;
 
 	OFS_LOCKED(&s->lock);
-	ofs_store_wait_for_checkpoint(s);
-	r = copy_files(s, c, &from, &to);
+	r = ofs_store_wait_for_checkpoint(s);
+	if (r == 0)
+		r = copy_files(s, c, &from, &to);
 	/* The source may have become shorter. */
 	if (r < 0 || c->from_off >= from->row.size)
 		return r;
@@ -200,18 +200,19 @@ static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret
 }
 
 /* Returns how much it copied; 0: the copy ends here. */
-static ssize_t copy_step(struct ofs_store *s, struct ofs_record *c, uint64_t *as_data, uint8_t *buf)
+static int copy_step(struct ofs_store *s, struct ofs_record *c, uint64_t *as_data, uint8_t *buf)
 {
 	uint64_t data = 0;
 	ssize_t n = copy_map(s, c, &data);
 
 	if (n != 0 || !data || *as_data >= DATA_MAX)
-		return n;
-	n = ofs_store_read(s, c->from, buf, data, c->from_off);
+		return (int)n;
+	n = ofs_store_is_nonblocking() ? ofs_store_read_here(s, c->from, buf, data, c->from_off)
+				       : ofs_store_read(s, c->from, buf, data, c->from_off);
 	if (n > 0)
 		n = ofs_store_write(s, c->ino, buf, (size_t)n, c->size);
 	*as_data += n > 0 ? (uint64_t)n : 0;
-	return n;
+	return (int)n;
 }
 
 /* Checks that the ranges may be copied, and ends them where the source ends. */
@@ -247,13 +248,13 @@ ssize_t ofs_store_copy(struct ofs_store *s, uint64_t from, uint64_t from_off, ui
 				.len = len };
 	OFS_FREE uint8_t *buf = ofs_alloc(PART_MAX);
 	uint64_t as_data = 0;
-	ssize_t n = copy_check(s, &c);
+	int n = copy_check(s, &c);
 
 	if (n < 0)
 		return n;
 	while (c.len) {
 		n = copy_step(s, &c, &as_data, buf);
-		if (n < 0 && ofs_store_make_room(s, (int)n))
+		if (ofs_store_make_room(s, &n))
 			n = copy_step(s, &c, &as_data, buf);
 		if (n <= 0)
 			break;

@@ -156,17 +156,20 @@ int ofs_agents_make(struct ofs_tree *t, ofs_node parent, const char *name, struc
 {
 	struct ofs_root *above = ofs_root_of_agents(t, parent);
 	struct ofs_attr dir;
-	int r = above ? ofs_store_getattr(t->store, made->node, &dir) : 0;
+	int r;
 
-	if (r < 0 || !above)
-		return r;
-	r = ofs_root_add(t, above, &dir);
+	if (!above)
+		return 0;
+	r = ofs_store_getattr(t->store, made->node, &dir);
 	if (r == 0)
-		return ofs_tree_getattr(t, made->node, &made->attr);
+		r = ofs_root_add(t, above, &dir);
 	/* Not all of its directories could be made: undo. */
-	if (ofs_root_clear(t, made->node) == 0)
+	if (r < 0 && ofs_root_clear(t, made->node) == 0)
 		ofs_store_rmdir(t->store, parent, name);
-	ofs_tree_forget(t, made->node, 1);
+	if (r == 0)
+		r = ofs_tree_getattr(t, made->node, &made->attr);
+	if (r < 0)
+		ofs_tree_forget(t, made->node, 1);
 	return r;
 }
 

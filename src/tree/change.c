@@ -260,6 +260,12 @@ int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 	return create(t, parent, name, &what, ret);
 }
 
+/* An agent's tree is made and removed in several changes, any of which may wait. */
+static int check_whole(struct ofs_tree *t, ofs_node parent)
+{
+	return ofs_root_of_agents(t, parent) && ofs_store_is_nonblocking() ? -EAGAIN : 0;
+}
+
 #define OPEN_TO_ALL (S_ISVTX | S_IWOTH)
 
 /*
@@ -289,9 +295,10 @@ int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 	struct ofs_create what = { .mode = S_IFDIR | (mode & 07777),
 				   .uid = cred->uid,
 				   .gid = cred->gid };
+	int r = check_whole(t, parent);
 
-	int r;
-
+	if (r < 0)
+		return r;
 	choose_owner(t, parent, &what);
 	r = create(t, parent, name, &what, ret);
 	return r < 0 ? r : ofs_agents_make(t, parent, name, ret);
@@ -350,6 +357,8 @@ int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 	int r = check_old_name(t, parent, name);
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
+	if (r == 0)
+		r = check_whole(t, parent);
 	if (r < 0)
 		return r;
 	r = ofs_root_of_agents(t, parent) ? ofs_agents_remove(t, parent, name)
@@ -505,9 +514,9 @@ int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off, int whenc
 					 : ofs_store_seek(t->store, node, off, whence);
 }
 
-bool ofs_tree_would_wait(struct ofs_tree *t)
+void ofs_tree_set_nonblocking(bool on)
 {
-	return ofs_store_would_wait(t->store);
+	ofs_store_set_nonblocking(on);
 }
 
 int ofs_tree_sync(struct ofs_tree *t)

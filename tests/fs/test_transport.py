@@ -105,10 +105,10 @@ def processors_may_halt(case, options):
         assert guards(m.process.pid) == []
 
 
-def others_go_on(m, act):
+def others_go_on(m, act, prepare=lambda: None):
     """
     Tells whether other requests are mostly answered while `act` runs, even those from the same
-    processor, which one thread serves over io_uring.
+    processor, which one thread serves over io_uring. `prepare` runs before each time.
     """
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(allowed)})
@@ -116,6 +116,7 @@ def others_go_on(m, act):
         answered = 0
         for attempt in range(1, 101):
             begun, done = threading.Event(), threading.Event()
+            prepare()
 
             def work():
                 begun.set()
@@ -161,18 +162,30 @@ def an_fsync_holds_up_nobody_else(case):
             os.close(fd)
 
 
-@test
-def who_waits_for_room_holds_up_nobody_else(case):
+CHANGES = {
+    "mkdir": lambda m, fd, i: os.mkdir(m("cache/shell", f"dir-{i}")),
+    "symlink": lambda m, fd, i: os.symlink("f", m("cache/shell", f"symlink-{i}")),
+    "link": lambda m, fd, i: os.link(m("cache/shell/f"), m("cache/shell", f"link-{i}")),
+    "setxattr": lambda m, fd, i: os.setxattr(fd, "user.a", b"%d" % i),
+    "copy": lambda m, fd, i: os.copy_file_range(fd, fd, 1000, 0, (100 + i) * MIB),
+}
+
+
+@test(variants={"write": None, **CHANGES})
+def who_waits_for_room_holds_up_nobody_else(case, change):
     with with_slow_syncs(case, "seal_delay=0", "journal_max=1") as m:
-        fd = os.open(m.make("cache/shell/f", b"x"), os.O_WRONLY)
+        fd = os.open(m.make("cache/shell/f", b"x"), os.O_RDWR)
         data = noise(MIB, 1)
-        offsets = itertools.count(0, len(data))
+        numbers = itertools.count()
 
         def fill():
-            os.pwrite(fd, data, next(offsets) % (64 * MIB))
+            os.pwrite(fd, data, next(numbers) % 64 * MIB)
 
         try:
-            assert others_go_on(m, fill)
+            if change:
+                assert others_go_on(m, lambda: change(m, fd, next(numbers)), prepare=fill)
+            else:
+                assert others_go_on(m, fill)
         finally:
             os.close(fd)
 

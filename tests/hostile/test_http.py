@@ -308,7 +308,7 @@ def deep_and_odd_json_is_an_error(case):
     with case.mount(), Server(case) as s:
         for text in (
             b"[" * 100000, b'{"a":' * 100000, b'{"content":' + b"[" * 5000 + b"]" * 5000 + b"}",
-            b'{"content":"\xff\xfe"}', b'{"content":"\\ud800"}', b'{"content":"a\\u0000b"}', b"", b"\0", b"nul",
+            b'{"content":"\xff\xfe"}', b"", b"\0", b"nul",
             *(b'{"%s":' % name + b"[" * depth + b"]" * depth + b"}"
               for name in (b"messages", b"steps", b"params", b"content") for depth in (150, 1900)),
             b'{"messages":[{"role":"tool","content":' + b"[" * 1900 + b"]" * 1900 + b"}]}",

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/util.h"
-#include "index/index.h"
+#include "index/index_state.h"
 #include "index/rules.h"
 #include "index/schema.h"
 #include "index/vfs.h"
@@ -687,6 +687,27 @@ Test(index_check, many_findings_are_counted)
 	cr_assert_eq(t.unrepaired, 0);
 	cr_assert(strstr(lines, "and 4000 more like these\n"));
 	expect_dump(sound_dump, "many");
+}
+
+static void keep_lock(void *arg, uint64_t ino, const char *what, bool repaired)
+{
+	pthread_mutex_t **lock = arg;
+
+	if (!*lock)
+		*lock = ofs_db_lock(&ix->db);
+}
+
+/* Else a check of millions of files would hold up every request that needs the index. */
+Test(index_check, a_check_does_not_wait_for_those_who_use_the_index)
+{
+	pthread_mutex_t *lock = NULL;
+
+	run_sql("DELETE FROM inode WHERE ino = 1");
+	cr_assert_eq(ofs_index_open(path, NULL, NULL, &ix), 0);
+	cr_assert_eq(ofs_index_check(ix, false, 0, keep_lock, &lock), 0);
+	cr_assert(lock);
+	ofs_db_unlock(&lock);
+	ofs_index_close(ix);
 }
 
 Test(index_check, a_repair_needs_a_transaction)

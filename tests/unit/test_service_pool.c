@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool of workers: every job ends once, and workers that are stuck are replaced. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -87,6 +88,39 @@ Test(service_pool, a_late_job_is_told_of_and_replaced)
 	ofs_pool_destroy(p);
 	cr_expect_eq(ran, 12);
 	cr_expect_eq(late, 2);
+}
+
+/* Waits for a gate. Returns false if the pool does not take it. */
+static bool offer(struct ofs_pool *p, atomic_bool *gate, bool owed)
+{
+	struct task *t = ofs_alloc(sizeof(*t));
+	int r;
+
+	t->job = (struct ofs_pool_job){ .run = run, .end = end, .owed = owed };
+	t->gate = gate;
+	r = ofs_pool_submit(p, &t->job, 3600 * OFS_NS_PER_S);
+	cr_assert(r == 0 || r == -EBUSY);
+	if (r < 0)
+		free(t);
+	return r == 0;
+}
+
+/* Else the client of a reply that has begun would be cut off, or the server stand still. */
+Test(service_pool, a_full_pool_takes_what_it_owes)
+{
+	atomic_bool gate = false;
+	struct ofs_pool *p;
+	int n = 0;
+
+	cr_assert_eq(ofs_pool_create(1, &p), 0);
+	while (offer(p, &gate, false))
+		n++;
+	cr_assert_gt(n, 100);
+	cr_assert(offer(p, &gate, true));
+	cr_assert_not(offer(p, &gate, false));
+	atomic_store(&gate, true);
+	ofs_pool_destroy(p);
+	cr_expect_eq(ended, n + 1);
 }
 
 Test(service_pool, workers_that_are_too_many_leave_the_work_to_others, .timeout = 60)

@@ -143,6 +143,48 @@ Test(store_full, writers_are_told_and_removing_works)
 	}
 }
 
+static int on_no_room(const char *name)
+{
+	return takes_room(name) ? -ENOSPC : 0;
+}
+
+Test(store_full, who_may_not_wait_is_told_and_has_changed_nothing)
+{
+	struct ofs_create file = { .mode = S_IFREG | 0600 };
+	struct ofs_move marked = {
+		.dir = OFS_ROOT_INO,
+		.newdir = OFS_ROOT_INO,
+		.name = "a",
+		.newname = "b",
+		.mark = "user.mark",
+		.value = { .data = (uint8_t *)"x", .len = 1 },
+	};
+	uint64_t ino, other;
+	struct ofs_attr attr;
+
+	start_store();
+	ino = make_noise(OFS_ROOT_INO, "a", 3 * BLOCK, 1);
+	other = make_in(OFS_ROOT_INO, "other");
+	fault_for = on_no_room;
+	ofs_store_set_nonblocking(true);
+	cr_expect_eq(ofs_store_create(s, OFS_ROOT_INO, "b", &file, &attr), -EAGAIN);
+	cr_expect_eq(ofs_store_link(s, ino, OFS_ROOT_INO, "b", &attr), -EAGAIN);
+	cr_expect_eq(ofs_store_move(s, &marked, NULL), -EAGAIN);
+	cr_expect_eq(ofs_store_write(s, other, "now", 3, 0), -EAGAIN);
+	cr_expect_eq(ofs_store_copy(s, ino, 0, other, 0, 3 * BLOCK), -EAGAIN);
+	cr_expect_eq(ofs_store_setxattr(s, other, "user.a", "b", 1, 0), -EAGAIN);
+	ofs_reserve_release(s);
+	cr_expect_eq(ofs_store_allocate(s, ino, 0, 4 * BLOCK, false), -EAGAIN);
+	ofs_store_set_nonblocking(false);
+	empty_disk();
+	cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, "b", &attr), -ENOENT);
+	cr_assert_eq(ofs_store_getattr(s, other, &attr), 0);
+	cr_assert_eq(attr.size, 0);
+	cr_assert_eq(ofs_store_getxattr(s, other, "user.a", NULL, 0), -ENODATA);
+	expect_noise(ino, 0, 3 * BLOCK, 1);
+	wait_until(can_write, ino);
+}
+
 /* Refuses one record. */
 static int on_one_append(const char *name)
 {
@@ -462,7 +504,7 @@ Test(store_full, the_journal_gives_back_what_lies_between_drafts)
 		remove_file(OFS_ROOT_INO, name, f[i]);
 	}
 	fault_for = on_tight_disk;
-	cr_assert(ofs_store_make_room(s, -ENOSPC), "a writer that found the disk full");
+	cr_assert(ofs_store_make_room(s, &(int){ -ENOSPC }), "a writer that found the disk full");
 	cr_assert_gt(refused, 0);
 	cr_assert_leq(disk_usage("journal"), before - DRAFTS * DRAFT_LEN / 3);
 	expect_odd_drafts(f);
@@ -492,11 +534,11 @@ Test(store_full, drafts_are_sealed_to_make_room_for_a_writer)
 		f[i] = make_in(OFS_ROOT_INO, name);
 		put_noise(f[i], 0, DRAFT_LEN, i % 2);
 	}
-	cr_assert(ofs_store_make_room(s, -ENOSPC));
+	cr_assert(ofs_store_make_room(s, &(int){ -ENOSPC }));
 	wait_until(is_not_tight, 0);
 	cr_assert_eq(count_frames(), 1, "all of it was one of two");
 	for (uint64_t i = 0; i < DRAFTS; i++)
 		expect_noise(f[i], 0, DRAFT_LEN, i % 2);
 	cr_assert_leq(disk_usage("journal"), DRAFTS * DRAFT_LEN / 2);
-	cr_assert(!ofs_store_make_room(s, -ENOSPC), "there is nothing more to be had");
+	cr_assert(!ofs_store_make_room(s, &(int){ -ENOSPC }), "there is nothing more to be had");
 }

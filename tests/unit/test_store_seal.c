@@ -508,6 +508,9 @@ Test(store_seal, who_waits_for_a_file_that_cannot_be_read_is_told)
 	open_store();
 	f = make_noise(OFS_ROOT_INO, "f", 2 * MIB, 1);
 	cr_assert(ofs_store_would_wait(s));
+	ofs_store_set_nonblocking(true);
+	cr_assert_eq(ofs_store_write(s, f, "x", 1, 0), -EAGAIN);
+	ofs_store_set_nonblocking(false);
 	when = quiet_for(f, 0);
 	when.pressed = true;
 	fault_for = reading_fails;

@@ -322,6 +322,20 @@ Test(tree_root, an_agent_that_there_is_no_room_for)
 	expect_whole("agents/a");
 }
 
+/* It is made and removed by several changes, and who may not wait could stop halfway. */
+Test(tree_root, an_agent_takes_a_thread_that_may_wait)
+{
+	ofs_tree_set_nonblocking(true);
+	cr_assert_eq(try_mkdir("agents/a"), -EAGAIN);
+	ofs_tree_set_nonblocking(false);
+	cr_assert_eq(try_walk("agents/a"), -ENOENT);
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	ofs_tree_set_nonblocking(true);
+	cr_assert_eq(try_rmdir("agents/a"), -EAGAIN);
+	ofs_tree_set_nonblocking(false);
+	expect_whole("agents/a");
+}
+
 /* ---- other programs' stores, and what a crash leaves */
 
 static const struct ofs_store_options plain_store = { .create = false };

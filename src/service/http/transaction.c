@@ -118,7 +118,7 @@ static bool add_user(struct ofs_transaction *t)
 	return users;
 }
 
-static int submit(struct ofs_transaction *t, void (*run)(struct ofs_pool_job *job),
+static int submit(struct ofs_transaction *t, bool owed, void (*run)(struct ofs_pool_job *job),
 		  void (*late)(struct ofs_pool_job *job))
 {
 	struct task *task;
@@ -127,7 +127,7 @@ static int submit(struct ofs_transaction *t, void (*run)(struct ofs_pool_job *jo
 	if (!add_user(t))
 		return 0;
 	task = ofs_alloc(sizeof(*task));
-	task->job = (struct ofs_pool_job){ .run = run, .late = late, .end = end_job };
+	task->job = (struct ofs_pool_job){ .run = run, .late = late, .end = end_job, .owed = owed };
 	task->transaction = t;
 	atomic_fetch_add(&t->all->jobs, 1);
 	r = ofs_pool_submit(t->all->pool, &task->job, t->all->patience);
@@ -179,11 +179,15 @@ static void late_fetch(struct ofs_pool_job *job)
 	take_piece(of_job(job), &none, -ETIMEDOUT);
 }
 
+/*
+ * A source may call this, by wake(), with locks that its destroy() takes, and the transaction may
+ * lose its other users meanwhile. So submit() must not fail then: it would end the last one here.
+ */
 static void fetch(struct ofs_transaction *t)
 {
 	struct ofs_buf none = OFS_BUF_INIT;
 
-	if (submit(t, run_fetch, late_fetch) < 0)
+	if (submit(t, true, run_fetch, late_fetch) < 0)
 		take_piece(t, &none, -EBUSY);
 }
 
@@ -388,7 +392,7 @@ static enum MHD_Result work(struct ofs_transaction *t)
 		return answer(t);
 	}
 	ofs_mhd.suspend_connection(t->connection);
-	if (submit(t, run_work, late_work) == 0)
+	if (submit(t, false, run_work, late_work) == 0)
 		return MHD_YES;
 	ofs_mhd.resume_connection(t->connection);
 	ofs_http_reply_error(&t->reply, 503, "too many requests are in progress; try again");

@@ -249,6 +249,7 @@ static const struct {
 	/* Listed only where it is set: not all files have it, or copies must not take a default. */
 	bool optional;
 	bool discreet; /* listed only for the owner of the tree */
+	bool reads; /* content, which may have to be fetched */
 } attrs[] = {
 	{ "ref", attr_ref, 0, false, false },
 	{ "sha256", attr_sha256, 0, false, true },
@@ -263,9 +264,9 @@ static const struct {
 	{ "used", attr_time, TIME_USED, false, false },
 	{ "lifecycle", attr_lifecycle, 0, false, false },
 	{ "state", attr_state, 0, true, true },
-	{ "lines", attr_lines, 0, false, false },
-	{ "tokens", attr_tokens, 0, false, false },
-	{ "mime", attr_mime, 0, false, false },
+	{ "lines", attr_lines, .reads = true },
+	{ "tokens", attr_tokens, .reads = true },
+	{ "mime", attr_mime, .reads = true },
 	{ "stored_bytes", attr_stored, 0, false, false, true },
 	{ "path", attr_place, PLACE_PATH, true, false, true },
 	{ "ttl", attr_ttl, 0, false, true },
@@ -391,6 +392,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 		return r;
 	if (!S_ISREG(file.mode) && !(S_ISDIR(file.mode) && attrs[i].of_dirs))
 		return -ENODATA;
+	if (attrs[i].reads && t->replicate && ofs_store_is_nonblocking())
+		return -EAGAIN;
 	r = attrs[i].get(t, &file, attrs[i].which, cred, out);
 	return r == -ENOENT ? -ENODATA : r;
 }

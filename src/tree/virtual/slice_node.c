@@ -169,10 +169,11 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (r < 0)
 		return r;
 	ret->text = text;
-	m = ofs_made_get(t, entry.node);
-	if (m) {
-		ret->attr = m->attr;
-		r = ofs_made_get_text(m, text);
+	if (ofs_node_is_made(entry.node)) {
+		m = ofs_made_get(t, entry.node);
+		if (m)
+			ret->attr = m->attr;
+		r = m ? ofs_made_get_text(m, text) : -ESTALE;
 		ofs_made_put(t, m);
 		ofs_made_forget(t, entry.node, 1);
 	} else {
