@@ -520,13 +520,13 @@ Test(tree_passage, a_region_amid_a_text)
 	int owner;
 
 	ofs_passages_add(&r.p, &(struct ofs_text_region){ .text = text + 7,
-						     .len = strlen(text) - 7 - 3,
-						     .before = 7,
-						     .after = 3,
-						     .off = 1007,
-						     .line = 101,
-						     .bonus = 2,
-						     .owner = &owner });
+							  .len = strlen(text) - 7 - 3,
+							  .before = 7,
+							  .after = 3,
+							  .off = 1007,
+							  .line = 101,
+							  .bonus = 2,
+							  .owner = &owner });
 	rank(&r);
 	drop_neighbours(&r.p);
 	cr_assert_eq(r.p.n, 1);
@@ -547,8 +547,8 @@ Test(tree_passage, a_region_cut_within_a_line)
 	const char *text = "one\nneedle and so on";
 	OFS_CLEANUP(result_finish) struct result r = { .query = parse("needle") };
 
-	ofs_passages_add(&r.p,
-			 &(struct ofs_text_region){ .text = text, .len = 10, .after = 10, .line = 1 });
+	ofs_passages_add(
+		&r.p, &(struct ofs_text_region){ .text = text, .len = 10, .after = 10, .line = 1 });
 	rank(&r);
 	drop_neighbours(&r.p);
 	cr_assert_eq(r.p.n, 1);
@@ -564,10 +564,10 @@ Test(tree_passage, the_best_of_many_regions)
 		const char *text = i == 70 ? "needle other\n" : "needle\n";
 
 		ofs_passages_add(&r.p, &(struct ofs_text_region){ .text = text,
-							     .len = strlen(text),
-							     .off = i * 8,
-							     .line = i + 1,
-							     .bonus = i == 50 ? 100 : 0 });
+								  .len = strlen(text),
+								  .off = i * 8,
+								  .line = i + 1,
+								  .bonus = i == 50 ? 100 : 0 });
 	}
 	rank(&r);
 	cr_assert_eq(r.p.n, 100);
@@ -615,13 +615,13 @@ Test(tree_passage, any_text)
 		ofs_passages_add(&r.p,
 				 &(struct ofs_text_region){
 					 .text = text, .len = cut, .after = len - cut, .line = 1 });
-		ofs_passages_add(&r.p,
-				 &(struct ofs_text_region){ .text = text + cut,
-						       .len = len - cut,
-						       .before = cut,
-						       .off = cut,
-						       .line = 1 + ofs_text_newlines(text, cut),
-						       .bonus = draw(2) });
+		ofs_passages_add(
+			&r.p, &(struct ofs_text_region){ .text = text + cut,
+							 .len = len - cut,
+							 .before = cut,
+							 .off = cut,
+							 .line = 1 + ofs_text_newlines(text, cut),
+							 .bonus = draw(2) });
 		rank(&r);
 		for (size_t k = 0; k < r.p.n; k++) {
 			OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
@@ -692,11 +692,11 @@ static const char *shown(const char *query, const char *text, size_t before, siz
 	static char out[2048];
 
 	ofs_passages_add(&r.p, &(struct ofs_text_region){ .text = text + before,
-						     .len = len,
-						     .before = before,
-						     .after = strlen(text) - before - len,
-						     .off = 500 + before,
-						     .line = 7 });
+							  .len = len,
+							  .before = before,
+							  .after = strlen(text) - before - len,
+							  .off = 500 + before,
+							  .line = 7 });
 	rank(&r);
 	cr_assert_geq(r.p.n, 1);
 	ofs_passage_snippet(&r.p, &r.p.list[0], &b);
