@@ -72,11 +72,13 @@ def expect(m, folder, data):
         same(read(m(folder, str(number))), content, f"{folder}/{number}")
 
 
-def make_all(m, folder, data, pause=0):
+def make_all(m, folder, data, singly=False):
+    """With `singly`, each file is sealed before the next one is made."""
     paths = []
     for number, content in enumerate(data):
         paths.append(m.make(f"{folder}/{number}", content))
-        time.sleep(pause)
+        if singly:
+            m.wait_sealed(paths[-1])
     m.wait_sealed(*paths)
 
 
@@ -168,7 +170,7 @@ def a_trickle_ends_in_few_frames(case):
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:
-            make_all(m, "cache/search", data, 0.1)
+            make_all(m, "cache/search", data, singly=True)
         finally:
             stop.set()
             watcher.join()
