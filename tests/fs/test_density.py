@@ -8,7 +8,6 @@ import random
 import shutil
 import tempfile
 import threading
-import time
 
 from files import KIB, MIB, disk_usage, noise
 from harness import SEAL_SOON, Skip, eventually, main, read, run, same, test, write
