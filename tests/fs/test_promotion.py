@@ -232,7 +232,8 @@ def a_rule_by_reads(case):
             assert not occasion()
         # The kernel drops what was read a moment later; until then further reads are not seen.
         eventually(occasion, "it is promoted")
-        assert not os.path.exists(m("cache/notes/plan"))
+        # The kernel is told of the old name a moment later.
+        eventually(lambda: not os.path.exists(m("cache/notes/plan")), "the old name is gone")
         assert origin(m("persistent/notes/plan")) == (None, "notes")
         assert os.path.exists(m("cache/web/page"))
 
