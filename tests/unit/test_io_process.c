@@ -192,11 +192,14 @@ Test(io_process, a_signal_takes_nothing_from_the_output_of_a_helper)
 
 Test(io_process, no_descriptor_is_left)
 {
-	const struct rlimit none = { STDERR_FILENO + 1, STDERR_FILENO + 1 };
 	const char *const argv[] = { "true", NULL };
+	struct rlimit usual, none;
 
+	getrlimit(RLIMIT_NOFILE, &usual);
+	none = (struct rlimit){ STDERR_FILENO + 1, usual.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &none);
 	cr_expect_eq(ofs_process_run_helper(argv, NULL, 0, NULL), -EMFILE);
+	setrlimit(RLIMIT_NOFILE, &usual);
 }
 
 static int answer_or_die(const void *arg)

@@ -71,12 +71,12 @@ Test(tree_search, answers_are_kept_for_a_moment)
 	make("cache/needle-2");
 	cr_assert_eq(node_of("needle"), first);
 	/* An answer is replaced in the end even if it is asked for all the time. */
-	for (int i = 0; i < 20; i++) {
-		ahead += 90 * OFS_NS_PER_MS;
+	for (int i = 0; i < 150; i++) {
+		ahead += 10 * OFS_NS_PER_MS;
 		cr_assert_eq(node_of("needle"), first, "%d", i);
 	}
-	for (int i = 0; i < 3; i++) {
-		ahead += 90 * OFS_NS_PER_MS;
+	for (int i = 0; i < 50; i++) {
+		ahead += 10 * OFS_NS_PER_MS;
 		node_of("needle");
 	}
 	cr_assert_neq(node_of("needle"), first);
@@ -178,7 +178,8 @@ Test(tree_search, phrases_that_nothing_has)
 	/* An unclosed quote is not an error. */
 	cr_assert_str_eq(ask("\"no such file"), "cache/1:1: no such file\n");
 	cr_assert_str_eq(ask("\"such no\" -file"), "");
-	starts_with(ask("\"such a thing\" file"), "cache/1:1: no such file\noffloadfs: no file has ");
+	starts_with(ask("\"such a thing\" file"),
+		    "cache/1:1: no such file\noffloadfs: no file has ");
 	cr_assert_str_eq(ask("\"such a thing\" +file"), "");
 }
 
