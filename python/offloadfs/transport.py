@@ -202,7 +202,8 @@ class Server:
         self.server = server
         self.headers = {"Content-Type": "application/json"}
         if agent:
-            self.headers["Offload-Agent"] = agent.encode().decode("latin-1")  # which http.client sends
+            # http.client encodes text as Latin-1; the server takes the name as UTF-8.
+            self.headers["Offload-Agent"] = agent.encode().decode("latin-1")
         try:
             self.url = urllib.parse.urlsplit(server)
             self.url.port  # raises

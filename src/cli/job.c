@@ -213,7 +213,7 @@ static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_er
 	const char *where = job_where(job), *verb = job->kind->verb, *noun = job->kind->noun;
 	OFS_FREE char *agent = NULL;
 
-	/* What a request in flight over io_uring gets; callers take it for a stopped job. */
+	/* Requests aborted over io_uring end so; to callers it would mean a stopped job. */
 	if (code == ECANCELED)
 		code = ECONNABORTED;
 	if (code == EPROTO)

@@ -494,8 +494,8 @@ int ofs_store_sync(struct ofs_store *s);
 bool ofs_store_would_wait(struct ofs_store *s);
 
 /*
- * Whether changes by this thread, instead of waiting for room or for content that is away, fail
- * with -EAGAIN and have changed nothing.
+ * In nonblocking mode, a change by this thread fails with -EAGAIN, having changed nothing, where it
+ * would wait for room or for content that is away.
  */
 void ofs_store_set_nonblocking(bool on);
 bool ofs_store_is_nonblocking(void);

@@ -228,7 +228,7 @@ int ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return 0;
-	/* What is stopped below may wait for content. */
+	/* The threads that end below may be waiting for content of the remote. */
 	ofs_replicate_interrupt(t);
 	/* The follower notifies everything stopped below, so it stops first. */
 	if (t->follow)

@@ -327,6 +327,20 @@ Test(replica_replicator, what_nobody_has_is_damage)
 
 static atomic_int reads_to_fail;
 
+/* Mounts, and seals a file that is not in the remote yet; `fault` then fails reads. */
+static uint64_t make_unsent(int (*fault)(const char *name))
+{
+	uint64_t ino;
+
+	mount();
+	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
+	ino = make_noise(OFS_ROOT_INO, "a", 3 * MIB, 1);
+	seal();
+	reads_to_fail = 4;
+	fault_for = fault;
+	return ino;
+}
+
 static int no_descriptor_is_left(const char *name)
 {
 	return strcmp(name, "io.pread") == 0 && reads_to_fail-- > 0 ? -EMFILE : 0;
@@ -334,14 +348,8 @@ static int no_descriptor_is_left(const char *name)
 
 Test(replica_replicator, what_cannot_be_read_for_a_moment_is_sent_later)
 {
-	uint64_t a;
+	uint64_t a = make_unsent(no_descriptor_is_left);
 
-	mount();
-	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
-	a = make_noise(OFS_ROOT_INO, "a", 3 * MIB, 1);
-	seal();
-	reads_to_fail = 4;
-	fault_for = no_descriptor_is_left;
 	push();
 	unmount(WAIT);
 	fault_for = NULL;
@@ -359,14 +367,8 @@ static int one_read_fails(const char *name)
 /* The frames after it are sent before it, in this mount or the next. */
 static void fail_a_read(bool mount_again)
 {
-	uint64_t a;
+	uint64_t a = make_unsent(one_read_fails);
 
-	mount();
-	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
-	a = make_noise(OFS_ROOT_INO, "a", 3 * MIB, 1);
-	seal();
-	reads_to_fail = 4;
-	fault_for = one_read_fails;
 	cr_assert_eq(push(), OFS_REPLICATION_CURRENT);
 	fault_for = NULL;
 	cr_assert_lt(reads_to_fail, 0);

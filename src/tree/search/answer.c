@@ -98,7 +98,7 @@ static uint32_t terms_of_names(const struct ofs_query *q, const struct ofs_answe
 	return terms;
 }
 
-/* Whether more text could change what the terms found so far decide. */
+/* True while the terms found so far leave open whether the file is a hit. */
 static bool is_open(const struct ofs_query *q, uint32_t wanted, uint32_t terms)
 {
 	return !(terms & ~wanted) && (q->unwanted || terms != wanted);

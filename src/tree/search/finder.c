@@ -46,8 +46,8 @@ static uint8_t case_of(char c)
 }
 
 /*
- * Drops an ending that stemming changes: "happi" is the stem of "happy", "hope" of "hoping", "capabl"
- * of "capability", "die" of "dying".
+ * Drops an ending that stemming changes: "happi" is the stem of "happy", "hope" of "hoping",
+ * "capabl" of "capability", "die" of "dying".
  */
 static size_t literal_len(const char *text, size_t len)
 {

@@ -7,7 +7,7 @@
 
 typedef bool (*is_inside_fn)(char c);
 
-/* Whether the character belongs to a word with characters on either side. */
+/* True if a word can go on with the character, on either side of it. */
 static bool joins(const char *p, size_t len)
 {
 	uint32_t c;
@@ -49,7 +49,7 @@ static enum ofs_match judge(const struct ofs_term *term, const char *text, size_
 	return stands_alone(text, len, at, end, ofs_fold_is_word) ? OFS_MATCH_WORD : OFS_MATCH_NONE;
 }
 
-/* Whether the character at `p` separates words, as '_' does in a phrase. Sets *ret to its length. */
+/* True if the character at `p` is between words, as '_' is in a phrase. *ret: its length. */
 static bool separates(const char *p, size_t len, size_t *ret)
 {
 	uint32_t c;

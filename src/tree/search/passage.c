@@ -200,7 +200,7 @@ static void find_words(struct scan *s, struct ofs_words *words)
 
 /* ---- terms as written */
 
-/* Whether the term starts in the unit; it may end after it. */
+/* True if the term begins in the unit, wherever it ends. */
 static bool has_term(const struct scan *s, const struct unit *u, const struct ofs_term *term)
 {
 	size_t len = u->end - u->at, more = OFS_MIN(s->region->len - u->end, (size_t)UNIT_MAX);

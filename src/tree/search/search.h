@@ -115,9 +115,10 @@ static inline bool ofs_search_has_index(const struct ofs_search *s)
 }
 
 /*
- * Whether the content and a file's names together have all wanted terms and no unwanted one. Sets
- * `holding`. If the bytes that may be read run out before that is known, it does not hold. `p` has
- * what was read of the content already; it may be NULL.
+ * Moves the files to the front that, by their content and names together, have all wanted terms and
+ * no unwanted one, and sets `holding` to their number. Returns whether there are any. A file does
+ * not hold if the bytes that may be read run out first. `p` has what was read of the content
+ * already; it may be NULL.
  */
 bool ofs_candidate_holds(struct ofs_search *s, struct ofs_candidate *c,
 			 const struct ofs_passages *p);

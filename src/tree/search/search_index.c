@@ -41,8 +41,8 @@ static void settle(struct ofs_u64_list *l)
 
 /*
  * Finds stems shorter than the prefix: "running" is indexed as "run", "hoping" as "hope",
- * "capability" as "capabl". This also finds documents without such a word, which are sorted out when
- * their text is read.
+ * "capability" as "capabl". This also finds documents without such a word, which are sorted out
+ * when their text is read.
  */
 static int find_stems(struct ofs_fts *index, const struct ofs_form *f, struct ofs_u64_list *docs)
 {
