@@ -84,12 +84,15 @@ def tool_results(out):
 
 def snapshot(root, identity=False):
     """
-    Maps every name below `root` to (type, content). With `identity` adds mode, owner, mtime, link
-    count, inode and ref, for comparing two states of one mount.
+    Maps every name below `root` to (type, content), but for .offload/ of a mount, which changes by
+    itself. With `identity` adds mode, owner, mtime, link count, inode and ref, for comparing two
+    states of one mount.
     """
     found = {}
     root = os.fsencode(root)
     for folder, dirs, names in os.walk(root):
+        if folder == root and b".offload" in dirs:
+            dirs.remove(b".offload")
         for name in dirs + names:
             path = os.path.join(folder, name)
             found[os.path.relpath(path, root)] = _describe(path, identity)

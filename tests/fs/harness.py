@@ -45,6 +45,7 @@ NOBODY = 65534
 
 SEAL_SOON = "seal_delay=50"
 SEAL_NEVER = "seal_delay=3600000"
+SCAN_ALL = "search_time=60000"  # for every mount: a search says the same on any machine
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -322,9 +323,8 @@ class Mount:
 
     def __init__(self, case, store, mnt, options):
         self.case, self.store, self.mnt = case, store, mnt
-        self.options = [
-            o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o
-        ] + list(options)
+        given = [o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o]
+        self.options = [SCAN_ALL, *given, *options]
         self.program = OFFLOADFS
         self.identity = {}  # user, group and extra_groups of the daemon, passed to Popen
         self.process = None

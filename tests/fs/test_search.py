@@ -36,7 +36,6 @@ Hit = collections.namedtuple("Hit", "path slice first last snippet")
 _SLICE = re.compile(r"(.*?)(?::(?:(\d+)(?:-(\d+))?|b\d+-\d+))?")
 _calls = itertools.count(1)
 
-SCAN_ALL = "search_time=60000"  # enough for any machine
 
 
 def search(m, query):
@@ -800,7 +799,7 @@ def a_fact_deep_in_a_long_working_file_is_found(case, seal):
             facts[i] = "d" + chr(ord("a") + len(facts))
     for i, name in facts.items():
         body[i] = f"zebra{name} says that the answer is {i}\n".encode()
-    with case.mount(seal, SCAN_ALL) as m:
+    with case.mount(seal) as m:
         path = m.make("cache/shell/log", b"".join(body))
         if seal == SEAL_SOON:
             m.wait_sealed(path)
@@ -812,7 +811,7 @@ def a_fact_deep_in_a_long_working_file_is_found(case, seal):
 
 @test
 def a_word_across_what_is_read_at_once_is_found(case):
-    with case.mount(SEAL_NEVER, SCAN_ALL) as m:
+    with case.mount(SEAL_NEVER) as m:
         for i in range(-20, 4):
             start = b"x y\n" * (64 * 1024)
             m.make(f"cache/f{i + 20}", start[: 256 * 1024 + i] + b" frobnicator \n" + start)
