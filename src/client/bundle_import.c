@@ -85,6 +85,12 @@ static char *stage_dir(const struct ofs_planned *p, const struct ofs_member *mem
 	return agent ? ofs_path_join(agent, dir) : ofs_steal(dir);
 }
 
+static char *stage_name(const struct ofs_importing *m, const struct ofs_planned *p, const char *dir)
+{
+	return ofs_format("%s/" OFS_IMPORT_STAGE "%016llx-%zu", dir, (unsigned long long)m->random,
+			  (size_t)(p - m->plan));
+}
+
 /* Creates the file at p->stage in `dir`, with its former ref if that is free. 0 or -errno. */
 static int create_stage(struct ofs_importing *m, struct ofs_planned *p, const char *dir,
 			ofs_handle *ret)
@@ -213,8 +219,7 @@ static int write_member(struct ofs_importing *m, const struct ofs_member *member
 	r = make_dirs(m, dir);
 	if (r < 0)
 		return r;
-	p->stage = ofs_format("%s/" OFS_IMPORT_STAGE "%016llx-%zu", dir,
-			      (unsigned long long)m->random, (size_t)(p - m->plan));
+	p->stage = stage_name(m, p, dir);
 	if (p->kind == OFS_MEMBER_SYMLINK)
 		return m->b->ops->symlink(m->b, p->target, p->stage);
 	return write_file(m, member, p, dir);
@@ -273,10 +278,12 @@ static int place_link(struct ofs_importing *m, struct ofs_planned *p)
 	OFS_FREE char *dir = ofs_strndup(p->path, (size_t)(strrchr(p->path, '/') - p->path));
 	int r = make_dirs(m, dir);
 
-	if (r == 0 && p->what == OFS_PLAN_REPLACE)
-		r = m->b->ops->unlink(m->b, p->path);
+	p->stage = stage_name(m, p, dir);
 	if (r == 0)
-		r = m->b->ops->link(m->b, ofs_planned_at(m, p->target)->path, p->path);
+		r = m->b->ops->link(m->b, ofs_planned_at(m, p->target)->path, p->stage);
+	if (r == 0)
+		r = m->b->ops->rename(m->b, p->stage, p->path,
+				      p->what == OFS_PLAN_REPLACE ? 0 : RENAME_NOREPLACE);
 	p->placed = r == 0;
 	return r < 0 ? ofs_import_failed(m, r, p->path) : 0;
 }

@@ -321,6 +321,25 @@ def a_name_that_is_taken_is_never_lost(case, mounted):
         assert piped.wait() == 0
 
 
+@test(variants=MOUNTED)
+def a_second_name_replaces_what_is_there(case, mounted):
+    archive = case.path("x.tar")
+    twin = member("cache/web/twin", type=tarfile.LNKTYPE, linkname="cache/web/f")
+    forge(archive, [("cache/web/f", b"theirs\n", {})], [twin])
+    with case.mount(SEAL_SOON) as m:
+        m.make("cache/web/f", b"ours\n")
+        m.make("cache/web/twin", b"of the same name\n")
+        os.link(m("cache/web/twin"), m("cache/web/third"))
+        with tool(m, mounted) as t:
+            t.refuses("import", archive, saying="exists with other content")
+            items = t.json("import", "--replace", archive)["items"]
+        assert [i["action"] for i in items] == ["replaced", "replaced"], items
+        assert read(m("cache/web/f")) == b"theirs\n"
+        assert os.path.samefile(m("cache/web/f"), m("cache/web/twin"))
+        assert read(m("cache/web/third")) == b"of the same name\n"
+        assert sorted(os.listdir(m("cache/web"))) == ["f", "third", "twin"]
+
+
 # --- Hostile archives -----------------------------------------------------------------------------
 
 
