@@ -112,7 +112,7 @@ static int call_run(const struct ofs_command *self, int argc, char **argv)
 	struct request request = { .call = argc ? ofs_call_find(argv[0]) : NULL };
 	OFS_FREE char *reason = NULL;
 	struct ofs_error err;
-	json_t *args;
+	json_t *args = NULL;
 	int r;
 
 	if (!argc)

@@ -432,8 +432,11 @@ def a_newer_checkpoint_is_built_on_before_the_old_one_is_garbage(case):
 
 
 def pass_the_garbage(remote, m, clock):
-    """Removes everything with which a follower could begin now."""
-    old = {n for n in remote.names() if n.startswith("ckpt/0") and "part" not in n}
+    """
+    Removes everything with which a follower could begin or go on now. The log goes last, all of it
+    at once.
+    """
+    old = {n for n in remote.names() if n.startswith(("ckpt/0", "wal/")) and "part" not in n}
     for i in range(2):
         push(m)  # it may become the anchor, and the next one the newer checkpoint
         push(m)
