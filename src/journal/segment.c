@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "codec/hash.h"
 #include "io/file.h"
 #include "journal/wal_record.h"
@@ -212,6 +213,37 @@ void ofs_segment_list_sort(struct ofs_segment_list *l)
 		qsort(l->at, l->n, sizeof(*l->at), list_compare);
 }
 
+/*
+ * True for what is left of a segment that could be neither made nor removed. The log went on in the
+ * one before, so this would hide records.
+ */
+static bool is_half_made(const struct ofs_segment *s, const struct ofs_segment *before)
+{
+	return !s->sound && s->end - s->first < OFS_SEGMENT_HEADER && before->end > s->first;
+}
+
+static void list_drop_half_made(const struct list_load *load)
+{
+	struct ofs_segment_list *l = load->list;
+	char name[OFS_SEGMENT_NAME_SIZE];
+	size_t n = OFS_MIN(l->n, (size_t)1);
+	int r;
+
+	for (size_t i = n; i < l->n; i++) {
+		if (!is_half_made(l->at[i], l->at[n - 1])) {
+			l->at[n++] = l->at[i];
+			continue;
+		}
+		ofs_segment_name(l->at[i]->first, name);
+		r = load->flags == O_RDONLY ? 0 : ofs_io_unlink(load->dirfd, name);
+		if (r < 0)
+			ofs_log(LOG_WARNING, "cannot remove the empty journal segment '%s': %s",
+				name, strerror(-r));
+		ofs_segment_unref(l->at[i]);
+	}
+	l->n = n;
+}
+
 int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
 			  bool read_only, struct ofs_error *err)
 {
@@ -227,6 +259,7 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 	if (r < 0)
 		return r;
 	ofs_segment_list_sort(l);
+	list_drop_half_made(&load);
 	/* A failed append may have left bytes beyond the start of the next segment. */
 	for (size_t i = 0; i + 1 < l->n; i++)
 		if (l->at[i]->end > l->at[i + 1]->first)

@@ -61,7 +61,10 @@ bool ofs_segment_parse_name(const char *name, ofs_lsn *ret);
  */
 bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_format);
 
-/* Creates the file with its header and syncs nothing. After an error there is no file. */
+/*
+ * Creates the file with its header and syncs nothing. After an error there is no file, or only part
+ * of a header, which ofs_segment_list_load() removes.
+ */
 int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn prev,
 		       ofs_lsn durable, bool leaps, struct ofs_segment **ret);
 
@@ -81,7 +84,8 @@ struct ofs_segment *ofs_segment_none(ofs_lsn first);
 
 /*
  * Opens every segment in the directory and sorts the list. A damaged header clears `sound`. A
- * segment of another store or an unknown version is -EINVAL. Other files are ignored.
+ * segment of another store or an unknown version is -EINVAL. Other files are ignored. What is left
+ * of a segment that was never made is removed or, with `read_only`, ignored.
  */
 int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
 			  bool read_only, struct ofs_error *err);

@@ -68,6 +68,27 @@ Test(journal_fault, segment_that_cannot_be_made)
 	check_replayed(0, 5, 0);
 }
 
+/* What is left of it must not hide what follows in the segment before. */
+Test(journal_fault, segment_that_can_be_neither_made_nor_removed)
+{
+	ofs_lsn end;
+
+	setenv("OFS_FAILPOINT", "io.pwrite=enospc@2,io.unlink=eio@1", 1);
+	open_journal(8);
+	append_some(2);
+	ofs_journal_set_segment_size(journal, 1);
+	end = ofs_journal_end(journal);
+	cr_assert_eq(fixture_append(99, 100), -ENOSPC);
+	cr_assert(segment_exists(end));
+	ofs_journal_set_segment_size(journal, 1 << 20);
+	append_some(3);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 5, 0);
+	check_reached("io.pwrite=enospc@2\nio.unlink=eio@1\n");
+	cr_assert_not(segment_exists(end));
+}
+
 /* If its name came back after a power failure, it would hide what follows in the segment before. */
 Test(journal_fault, the_name_of_a_segment_that_cannot_be_made_is_removed_durably)
 {
