@@ -253,8 +253,8 @@ int ofs_away_mend(struct ofs_store *s, const struct ofs_frame_loc *loc)
 
 	if (r == 0)
 		ofs_log(LOG_WARNING,
-			"packs/%08x.pack: the frame at %llu was damaged; the remote's copy "
-			"replaces it",
+			"packs/%08x.pack: the frame at %llu was damaged or unreadable; the "
+			"remote's copy replaces it",
 			loc->pack, (unsigned long long)loc->off);
 	return r;
 }

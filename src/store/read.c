@@ -84,7 +84,10 @@ struct reading {
 	struct ofs_block_state *state; /* lists lost ranges, which become zeros; may be NULL */
 };
 
-/* Tries once. *ret_away: the frame that is not on this disk (-OFS_EAWAY) or damaged (-EIO). */
+/*
+ * Tries once. *ret_away: the frame that is not on this disk (-OFS_EAWAY), damaged (-EIO) or not
+ * read (-OFS_EREAD).
+ */
 static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size, uint64_t off,
 			 struct reading how, struct ofs_frame_loc *ret_away)
 {
@@ -99,7 +102,7 @@ static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t
 		const struct ofs_piece *p = &pieces.list[i];
 
 		r = fetch_piece(s, p, how.passing, buf + p->at);
-		if ((r == -OFS_EAWAY || r == -EIO) && p->kind == OFS_PIECE_CHUNK)
+		if ((r == -OFS_EAWAY || r == -EIO || r == -OFS_EREAD) && p->kind == OFS_PIECE_CHUNK)
 			*ret_away = ofs_loc_of_chunk(&p->chunk);
 		if (r != -EIO || !state || !is_lost(s, p))
 			continue;
@@ -120,25 +123,29 @@ static ssize_t try_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t
 static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size,
 			  uint64_t off, struct reading how)
 {
-	struct ofs_frame_loc away;
-	bool damaged;
+	struct ofs_frame_loc away, mended = { 0 };
+	bool broken;
 	ssize_t r;
 	int brought;
 
 	for (unsigned int i = 0; i < TRIES_MAX; i++) {
 		away.pack = 0;
 		r = try_range(s, ino, buf, size, off, how, &away);
-		damaged = r == -EIO && away.pack;
-		if (damaged && ofs_away_has(s, &away))
+		broken = (r == -EIO || r == -OFS_EREAD) && away.pack;
+		/* A disk may be too broken to be written, or to keep what is. */
+		if (broken && (away.pack != mended.pack || away.off != mended.off) &&
+		    ofs_away_has(s, &away))
 			r = -OFS_EAWAY;
-		else if (damaged && how.state)
+		else if (broken && how.state)
 			r = -OFS_EREAD;
 		if (r != -OFS_EAWAY || how.here)
 			return r;
 		if (how.state)
 			ofs_block_state_finish(how.state);
 		/* No lock is held while this takes its time. */
-		brought = damaged ? ofs_away_mend(s, &away) : ofs_away_bring(s, &away);
+		brought = broken ? ofs_away_mend(s, &away) : ofs_away_bring(s, &away);
+		if (broken)
+			mended = away;
 		if (brought < 0)
 			return brought == -EIO ? -OFS_EREAD : brought;
 	}

@@ -539,6 +539,39 @@ Test(store_replication, damage_here_is_mended)
 	cr_assert_eq(gets, nframes);
 }
 
+static int unread; /* reads of files that fail */
+
+static int fail_reads(const char *name)
+{
+	return strcmp(name, "io.pread") == 0 && unread && unread-- ? -EIO : 0;
+}
+
+Test(store_replication, what_the_disk_does_not_read_is_mended)
+{
+	uint64_t a = make_noise(OFS_ROOT_INO, "a", BLOCK, 1);
+	uint8_t byte;
+
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	fault_for = fail_reads;
+	unread = 1;
+	expect_noise(a, 0, BLOCK, 1);
+	cr_assert_eq(unread, 0);
+	cr_assert_eq(gets, 1);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+	unread = -1; /* all of them */
+	cr_assert_eq(ofs_store_read(s, a, &byte, 1, 0), -EIO);
+	cr_assert_eq(gets, 2);
+	unread = 0;
+	expect_noise(a, 0, BLOCK, 1);
+	cr_assert_eq(gets, 2);
+}
+
 /* It may be the best copy that there is. */
 Test(store_replication, damage_here_stays_if_the_object_is_no_better)
 {
