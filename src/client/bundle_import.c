@@ -260,27 +260,16 @@ static int write_all(struct ofs_importing *m)
 
 /* ---- placing */
 
-static int place(struct ofs_importing *m, struct ofs_planned *p)
+/* Moves what is staged to its place or, with `file`, gives that one a further name there. */
+static int place(struct ofs_importing *m, struct ofs_planned *p, const char *file)
 {
 	OFS_FREE char *dir = ofs_strndup(p->path, (size_t)(strrchr(p->path, '/') - p->path));
 	int r = make_dirs(m, dir);
 
-	if (r == 0)
-		r = m->b->ops->rename(m->b, p->stage, p->path,
-				      p->what == OFS_PLAN_REPLACE ? 0 : RENAME_NOREPLACE);
-	p->placed = r == 0;
-	return r < 0 ? ofs_import_failed(m, r, p->path) : 0;
-}
-
-/* Adds a further name to a file that is in place. */
-static int place_link(struct ofs_importing *m, struct ofs_planned *p)
-{
-	OFS_FREE char *dir = ofs_strndup(p->path, (size_t)(strrchr(p->path, '/') - p->path));
-	int r = make_dirs(m, dir);
-
-	p->stage = stage_name(m, p, dir);
-	if (r == 0)
-		r = m->b->ops->link(m->b, ofs_planned_at(m, p->target)->path, p->stage);
+	if (file)
+		p->stage = stage_name(m, p, dir);
+	if (r == 0 && file)
+		r = m->b->ops->link(m->b, file, p->stage);
 	if (r == 0)
 		r = m->b->ops->rename(m->b, p->stage, p->path,
 				      p->what == OFS_PLAN_REPLACE ? 0 : RENAME_NOREPLACE);
@@ -294,13 +283,13 @@ static int place_all(struct ofs_importing *m)
 
 	for (size_t i = 0; r == 0 && i < m->n; i++)
 		if (m->plan[i].stage)
-			r = place(m, &m->plan[i]);
+			r = place(m, &m->plan[i], NULL);
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
 		struct ofs_planned *p = &m->plan[i];
 
 		if (p->kind == OFS_MEMBER_LINK &&
 		    (p->what == OFS_PLAN_MAKE || p->what == OFS_PLAN_REPLACE))
-			r = place_link(m, p);
+			r = place(m, p, ofs_planned_at(m, p->target)->path);
 	}
 	/* In reverse order, and last: a change in a directory sets the directory's time. */
 	for (size_t i = m->n; r == 0 && i-- > 0;) {

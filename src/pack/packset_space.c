@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What packs take on this disk: space that is freed, and content that comes back to its place. */
+/* Disk space of packs: frees and measures it, and puts back content that was away. */
 #include <fcntl.h>
 
 #include "io/file.h"

@@ -508,6 +508,17 @@ static void damage_packs(void)
 	}
 }
 
+/* Seals all, enters an object that has the frames, and opens the store again. */
+static void seal_and_copy(void)
+{
+	seal();
+	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
+	copy_snapshot(false, 1);
+	put_late(NULL, 1);
+	reopen_store();
+	ofs_store_set_objects(s, get_object, NULL);
+}
+
 /* As when power fails while frames are given back. */
 Test(store_replication, damage_here_is_mended)
 {
@@ -515,12 +526,7 @@ Test(store_replication, damage_here_is_mended)
 	struct ofs_verify_counts counts;
 	uint64_t a = make_noise(OFS_ROOT_INO, "a", 2 * MIB, 1);
 
-	seal();
-	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
-	copy_snapshot(false, 1);
-	put_late(NULL, 1);
-	reopen_store();
-	ofs_store_set_objects(s, get_object, NULL);
+	seal_and_copy();
 	damage_packs();
 	expect_noise(a, 0, 2 * MIB, 1);
 	cr_assert_gt(gets, 0);
@@ -551,12 +557,7 @@ Test(store_replication, what_the_disk_does_not_read_is_mended)
 	uint64_t a = make_noise(OFS_ROOT_INO, "a", BLOCK, 1);
 	uint8_t byte;
 
-	seal();
-	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
-	copy_snapshot(false, 1);
-	put_late(NULL, 1);
-	reopen_store();
-	ofs_store_set_objects(s, get_object, NULL);
+	seal_and_copy();
 	fault_for = fail_reads;
 	unread = 1;
 	expect_noise(a, 0, BLOCK, 1);
@@ -609,12 +610,7 @@ Test(store_replication, damage_here_costs_nothing_when_its_block_is_sealed)
 	uint64_t a = make_noise(OFS_ROOT_INO, "a", BLOCK / 2, 1);
 
 	put_noise(a, BLOCK / 2, BLOCK / 2, 2);
-	seal();
-	cr_assert_eq(ofs_store_list_unsent(s, note_frame, NULL), 0);
-	copy_snapshot(false, 1);
-	put_late(NULL, 1);
-	reopen_store();
-	ofs_store_set_objects(s, get_object, NULL);
+	seal_and_copy();
 	damage_packs();
 	put_noise(a, 0, 1000, 3);
 	/* While the remote cannot be reached, the draft waits. */
